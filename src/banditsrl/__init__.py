@@ -1,0 +1,51 @@
+"""Contextual bandits that learn their representation and know when to stop exploring."""
+
+from banditsrl import errors, policies, problems, representations
+from banditsrl.experiments.result import Result
+from banditsrl.experiments.simulate import simulate
+from banditsrl.linear.glrt import glr
+from banditsrl.policies import (
+    GLRT,
+    IGW,
+    OFUL,
+    BanditSRL,
+    Choice,
+    EpsilonGreedy,
+    Greedy,
+    Leader,
+    LinTS,
+    LinUCB,
+    Policy,
+    Uniform,
+)
+from banditsrl.problems import FiniteProblem, make_problem, read_problem
+from banditsrl.representations import Diagnosis, diagnose
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "GLRT",
+    "IGW",
+    "OFUL",
+    "BanditSRL",
+    "Choice",
+    "Diagnosis",
+    "EpsilonGreedy",
+    "FiniteProblem",
+    "Greedy",
+    "Leader",
+    "LinTS",
+    "LinUCB",
+    "Policy",
+    "Result",
+    "Uniform",
+    "diagnose",
+    "errors",
+    "glr",
+    "make_problem",
+    "policies",
+    "problems",
+    "read_problem",
+    "representations",
+    "simulate",
+]

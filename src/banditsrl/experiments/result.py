@@ -1,0 +1,103 @@
+"""What came of a simulation? Regret, certificates and choices of representation, per seed."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Result:
+    """One policy on one problem, over some seeds (S), recorded at some steps (K).
+
+    Counts are cumulative up to each recorded step. A certificate is *wrong* when the certified
+    action was not optimal; a share of certified rounds means little without it. Rounds in which
+    there was nothing to decide (one available action, or equal embeddings) count as `trivial`,
+    not as certified.
+
+    Attributes:
+        problem: Name of the problem.
+        policy: Name of the policy.
+        horizon: Number of steps.
+        seeds: The seeds, (S,).
+        steps: The recorded steps, (K,).
+        regret: Cumulative pseudo-regret, (S, K).
+        certified: Rounds decided by the test, (S, K).
+        trivial: Rounds with nothing to decide, (S, K).
+        wrong: Certified or trivial rounds whose action was not optimal, (S, K).
+        wrong_regret: The regret of those rounds, (S, K).
+        last_regret: The last step with positive regret, zero if none, (S,).
+        last_uncertified: The last step that was not certified, (S,).
+        largest_reward: The largest absolute reward, (S,).
+        phases: The phase ends at which the policy was refreshed, (J,).
+        reports: What the policy reported at the start and after each phase, by name,
+            (S, J + 1, ...): for BanditSRL "representation" and "active".
+        state: The final policy states, one per seed along the last axis of every leaf.
+        pmf_draws: Monte-Carlo draws behind the policy's pmf; zero means exact.
+        seconds: Wall time of the simulation, compilation included.
+    """
+
+    problem: str
+    policy: str
+    horizon: int
+    seeds: NDArray[np.int64]
+    steps: NDArray[np.int64]
+    regret: Floats
+    certified: Floats
+    trivial: Floats
+    wrong: Floats
+    wrong_regret: Floats
+    last_regret: NDArray[np.int64]
+    last_uncertified: NDArray[np.int64]
+    largest_reward: Floats
+    phases: NDArray[np.int64]
+    reports: dict[str, NDArray[Any]]
+    state: Any
+    pmf_draws: int
+    seconds: float
+
+    @property
+    def n_seeds(self) -> int:
+        """Number of seeds S."""
+        return len(self.seeds)
+
+    @property
+    def mean(self) -> Floats:
+        """Mean regret over seeds, (K,)."""
+        return self.regret.mean(axis=0)
+
+    @property
+    def stderr(self) -> Floats:
+        """Standard error of the mean regret, (K,); nan for a single seed."""
+        if self.n_seeds == 1:
+            return np.full(self.regret.shape[1], np.nan)
+        return self.regret.std(axis=0, ddof=1) / np.sqrt(self.n_seeds)
+
+    @property
+    def certified_share(self) -> Floats:
+        """Share of certified rounds between consecutive recorded steps, (S, K)."""
+        return self._share(self.certified)
+
+    @property
+    def wrong_share(self) -> Floats:
+        """Share of wrongly certified rounds between consecutive recorded steps, (S, K)."""
+        return self._share(self.wrong)
+
+    @property
+    def final_representation(self) -> NDArray[Any]:
+        """The representation in use at the end, (S,)."""
+        return np.asarray(self.reports["representation"])[:, -1]
+
+    def regret_between(self, first: int, last: int) -> Floats:
+        """Regret per seed of the steps after `first` up to `last`, both recorded, (S,)."""
+        columns = np.searchsorted(self.steps, [first, last])
+        if list(self.steps[columns]) != [first, last]:
+            raise KeyError(f"steps {first} and {last} must have been recorded.")
+        return self.regret[:, columns[1]] - self.regret[:, columns[0]]
+
+    def _share(self, counts: Floats) -> Floats:
+        widths = np.diff(self.steps, prepend=0)
+        return np.diff(counts, axis=1, prepend=0.0) / widths

@@ -1,0 +1,1 @@
+"""Linear algebra of the paper in float64: ridge statistics, the likelihood ratio, bounds."""

@@ -1,0 +1,110 @@
+"""May this context be played greedily from now on? The generalized likelihood ratio test.
+
+GLR(x) = min over a != g of (phi_g - phi_a).theta / ||phi_g - phi_a||_{V^-1}, with g the greedy
+action, is the distance (in the V norm) from the estimate to the nearest parameter under which
+another action is best (paper, Eq. 3 and its appendix). If it exceeds the radius beta of the
+confidence ellipsoid, the greedy action is optimal with probability 1 - delta.
+"""
+
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+
+from banditsrl.arguments import finite_array
+from banditsrl.errors import InvalidArgument
+from banditsrl.linear.lanes import double, indices, lanes, rows_times
+
+SAME_EMBEDDING = 1e-12
+"""Two embeddings nearer than this, relative to their V^-1 norms, are the same action."""
+
+
+class Scores(NamedTuple):
+    """What the statistics say of every action of one context."""
+
+    values: Array  # (A,)    phi . theta
+    norms: Array  # (A,)    ||phi||_{V^-1}
+    whitened: Array  # (A, d)  phi S, so that distances are plain ones
+
+
+class Ratio(NamedTuple):
+    """The greedy action and how far the nearest alternative is."""
+
+    greedy: Array  # ()    index; the first of equals
+    glr: Array  # ()    infinite when there is nothing to decide
+    tied: Array  # ()    whether another action is within the tie tolerance
+
+
+@lanes
+def score(root: Array, theta: Array, phi: Array) -> Scores:
+    """Values, norms and whitened embeddings of phi (A, d) under S (d, d) and theta (d,)."""
+    whitened = rows_times(phi, root)  # (A, d)
+    norms = jnp.sqrt((whitened * whitened).sum(1))
+    return Scores((phi * theta[None]).sum(1), norms, whitened)
+
+
+@lanes
+def ratio(scores: Scores, mask: Array, tie: Array) -> Ratio:
+    """The likelihood ratio of one context over its available actions (mask (A,))."""
+    values = jnp.where(mask, scores.values, -jnp.inf)
+    greedy = jnp.argmax(values, axis=0)
+    is_greedy = indices(values.shape[0], values) == greedy  # (A,)
+    best = (scores.whitened * is_greedy[:, None]).sum(0)  # (d,)
+    distance = jnp.sqrt(((best[None] - scores.whitened) ** 2).sum(1))  # (A,)
+    reference = (scores.norms * is_greedy).sum(0)
+    same = distance <= SAME_EMBEDDING * (reference + scores.norms)
+    rival = mask & ~is_greedy & ~same
+    gap = values.max(0) - jnp.where(mask, scores.values, 0.0)
+    ratios = jnp.where(rival, gap / jnp.where(rival, distance, 1.0), jnp.inf)
+    return Ratio(greedy, ratios.min(0), (rival & (gap < tie)).any(0))
+
+
+@double
+def glr(phi: Any, theta: Any, *, V: Any, mask: Any = None) -> float:
+    """The generalized likelihood ratio of one context.
+
+    Args:
+        phi: Embedding of every action, (n_actions, dim).
+        theta: Ridge estimate, (dim,).
+        V: Design matrix lam I + sum phi phi^T, (dim, dim).
+        mask: Which actions are available, (n_actions,); all by default.
+
+    Returns:
+        The ratio of Eq. 3; infinite when only one action is available or all embeddings agree.
+
+    Example:
+        >>> import banditsrl
+        >>> round(banditsrl.glr([[1.0, 0.0], [0.0, 1.0]], [1.0, 0.5], V=[[4.0, 0.0], [0.0, 4.0]]), 6)
+        0.707107
+    """
+    phi = finite_array("phi", phi, "(n_actions, dim)")
+    theta = finite_array("theta", theta, "(dim,)")
+    V = finite_array("V", V, "(dim, dim)")
+    if theta.shape != phi.shape[1:] or V.shape != 2 * phi.shape[1:]:
+        raise InvalidArgument(
+            f"phi, theta and V must agree on dim, got shapes {phi.shape}, {theta.shape}, {V.shape}."
+        )
+    available = checked_mask(mask, phi.shape[0])
+    try:
+        lower = np.linalg.cholesky(V)
+    except np.linalg.LinAlgError:
+        raise InvalidArgument("V must be positive definite, got a matrix that is not.") from None
+    root = jax.scipy.linalg.solve_triangular(lower, jnp.eye(len(V)), lower=True).T
+    scores = score(root, jnp.asarray(theta), jnp.asarray(phi))
+    return float(ratio(scores, available, jnp.zeros(())).glr)
+
+
+def checked_mask(mask: Any, n_actions: int) -> Array:
+    """`mask` as a boolean (A,) array; None means every action. A mask known now is verified."""
+    if mask is None:
+        return jnp.ones(n_actions, dtype=bool)
+    if isinstance(mask, jax.core.Tracer):
+        return mask.astype(bool)
+    known = np.asarray(mask, dtype=bool)
+    if known.shape != (n_actions,):
+        raise InvalidArgument(f"mask must have shape ({n_actions},), got shape {known.shape}.")
+    if not known.any():
+        raise InvalidArgument("mask must leave at least one available action, got none.")
+    return jnp.asarray(known)

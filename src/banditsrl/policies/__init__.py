@@ -1,0 +1,36 @@
+"""Policies choose an action in an embedding and learn from the reward."""
+
+from banditsrl.policies.certified import CertifiedPolicy, CertifiedState
+from banditsrl.policies.egreedy import EpsilonGreedy
+from banditsrl.policies.glrt import GLRT
+from banditsrl.policies.greedy import Greedy
+from banditsrl.policies.history import History
+from banditsrl.policies.igw import IGW
+from banditsrl.policies.leader import Leader
+from banditsrl.policies.linear import LinearPolicy, View
+from banditsrl.policies.lints import LinTS
+from banditsrl.policies.linucb import OFUL, LinUCB
+from banditsrl.policies.policy import Choice, Policy, phase_ends
+from banditsrl.policies.srl import BanditSRL
+from banditsrl.policies.uniform import Uniform
+
+__all__ = [
+    "GLRT",
+    "IGW",
+    "OFUL",
+    "BanditSRL",
+    "CertifiedPolicy",
+    "CertifiedState",
+    "Choice",
+    "EpsilonGreedy",
+    "Greedy",
+    "History",
+    "Leader",
+    "LinTS",
+    "LinUCB",
+    "LinearPolicy",
+    "Policy",
+    "Uniform",
+    "View",
+    "phase_ends",
+]

@@ -1,0 +1,52 @@
+"""Epsilon-greedy: greedy, but uniform with a probability that shrinks."""
+
+from collections.abc import Callable
+
+import jax.numpy as jnp
+from jax import Array
+
+from banditsrl.errors import InvalidArgument
+from banditsrl.linear.regret import egreedy_worst_case
+from banditsrl.policies.linear import LinearPolicy, View, available_values, maximisers
+from banditsrl.policies.policy import setting, uniform_over
+
+SCHEDULES: dict[str, float] = {"t^-1/3": -1.0 / 3.0, "t^-1/2": -1.0 / 2.0}
+
+
+class EpsilonGreedy(LinearPolicy):
+    """Explore uniformly with probability epsilon_t, else play greedily.
+
+    `epsilon` is "t^-1/3" (the paper's), "t^-1/2", a constant in [0, 1], or a function of the step
+    t = 1, 2, ... written with `jax.numpy`. t counts all rounds, certified ones included.
+    """
+
+    epsilon: str | float | Callable[[Array], Array] = setting(
+        "t^-1/3", "t^-1/3, t^-1/2, a constant, or a function of the step"
+    )
+
+    def __check_init__(self) -> None:
+        if callable(self.epsilon) or self.epsilon in SCHEDULES:
+            return
+        if isinstance(self.epsilon, str) or not 0.0 <= self.epsilon <= 1.0:
+            raise InvalidArgument(
+                f"epsilon must be {', '.join(SCHEDULES)}, a number in [0, 1] or a function, "
+                f"got {self.epsilon!r}."
+            )
+
+    def rate(self, step: Array) -> Array:
+        """epsilon_t."""
+        if isinstance(self.epsilon, str):
+            return step ** SCHEDULES[self.epsilon]
+        if callable(self.epsilon):
+            return jnp.clip(self.epsilon(step), 0.0, 1.0)
+        return jnp.full_like(step, self.epsilon)
+
+    def pmf(self, view: View) -> Array:
+        """(1 - epsilon) on the greedy actions, epsilon spread over the available ones."""
+        epsilon = self.rate(view.step)
+        greedy = uniform_over(maximisers(available_values(view, view.values)))
+        return (1.0 - epsilon) * greedy + epsilon * uniform_over(view.mask)
+
+    def worst_case_regret(self, T: Array, *, n_actions: int, **facts: Array) -> Array:
+        """Regret bound of known quantities, for the best-in-class loss."""
+        return jnp.asarray(egreedy_worst_case(T, n_actions=n_actions, **facts))

@@ -1,0 +1,97 @@
+"""What happened so far? Contexts, actions, rewards and who chose, kept once and compactly.
+
+Buffers are allocated for a capacity in whole blocks; what is beyond `n` is empty. Passes over the
+history go block by block with a dynamic number of blocks, so that one compiled program serves
+every phase and an early phase does not pay for the whole horizon.
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple, TypeVar
+
+import jax
+import jax.numpy as jnp
+from jax import Array
+
+from banditsrl.linear.lanes import double
+
+BLOCK = 1024
+"""Samples per block of a pass over the history."""
+
+T = TypeVar("T")
+
+
+class History(NamedTuple):
+    """The first `n` rounds, in order."""
+
+    contexts: Any  # leaves of shape (capacity, ...)
+    actions: Array  # (capacity,) int32
+    rewards: Array  # (capacity,) float64
+    certified: Array  # (capacity,) bool: played greedily on a certificate, not by the base
+    n: Array  # ()
+
+    @property
+    def capacity(self) -> int:
+        """How many rounds fit."""
+        return int(self.actions.shape[0])
+
+
+class Rounds(NamedTuple):
+    """One block of the history; `valid` marks the rounds that happened."""
+
+    contexts: Any
+    actions: Array
+    rewards: Array
+    certified: Array
+    valid: Array
+
+
+@double
+def allocate(context: Any, capacity: int) -> History:
+    """An empty history for contexts like `context`, with room for `capacity` rounds."""
+    size = -(-max(capacity, 1) // BLOCK) * BLOCK
+
+    def buffer(leaf: Any) -> Array:
+        leaf = jnp.asarray(leaf)
+        return jnp.zeros((size, *leaf.shape), dtype=leaf.dtype)
+
+    return History(
+        contexts=jax.tree.map(buffer, context),
+        actions=jnp.zeros(size, dtype=jnp.int32),
+        rewards=jnp.zeros(size, dtype=jnp.float64),
+        certified=jnp.zeros(size, dtype=bool),
+        n=jnp.zeros((), dtype=jnp.int32),
+    )
+
+
+@double
+def appended(
+    history: History, context: Any, action: Any, reward: Any, certified: Any = False
+) -> History:
+    """The history after one more round."""
+    at = history.n
+    return History(
+        jax.tree.map(lambda buffer, x: buffer.at[at].set(x), history.contexts, context),
+        history.actions.at[at].set(action),
+        history.rewards.at[at].set(reward),
+        history.certified.at[at].set(certified),
+        at + 1,
+    )
+
+
+def folded(history: History, start: T, step: Callable[[T, Rounds], T]) -> T:
+    """Fold `step` over the blocks of the history that hold anything."""
+
+    def block(i: Array, carry: T) -> T:
+        def cut(buffer: Array) -> Array:
+            return jax.lax.dynamic_slice_in_dim(buffer, i * BLOCK, BLOCK)
+
+        rounds = Rounds(
+            jax.tree.map(cut, history.contexts),
+            cut(history.actions),
+            cut(history.rewards),
+            cut(history.certified),
+            i * BLOCK + jnp.arange(BLOCK) < history.n,
+        )
+        return step(carry, rounds)
+
+    return jax.lax.fori_loop(0, (history.n + BLOCK - 1) // BLOCK, block, start)

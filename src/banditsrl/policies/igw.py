@@ -1,0 +1,31 @@
+"""Inverse gap weighting: probability inversely proportional to the estimated gap."""
+
+import jax.numpy as jnp
+from jax import Array
+
+from banditsrl.arguments import at_least
+from banditsrl.policies.linear import LinearPolicy, View, available_values, maximisers
+from banditsrl.policies.policy import setting
+
+
+class IGW(LinearPolicy):
+    """p(a) = 1 / (A + gamma1 t^gamma2 (max f - f(a))), the rest on the greedy action.
+
+    A counts available actions; equal greedy actions share the rest.
+    """
+
+    gamma1: float = setting(10.0, "scale of the gaps")
+    gamma2: float = setting(1.0 / 3.0, "exponent of the step")
+
+    def __check_init__(self) -> None:
+        at_least("gamma1", self.gamma1, 0.0)
+        at_least("gamma2", self.gamma2, 0.0)
+
+    def pmf(self, view: View) -> Array:
+        """Inverse gaps on the others, the rest on the greedy actions."""
+        values = available_values(view, view.values)
+        greedy = maximisers(values)
+        gap = jnp.where(view.mask, values.max(0) - view.values, 0.0)
+        inverse = 1.0 / (view.mask.sum(0) + self.gamma1 * view.step**self.gamma2 * gap)
+        others = jnp.where(view.mask & ~greedy, inverse, 0.0)
+        return jnp.where(greedy, (1.0 - others.sum(0)) / greedy.sum(0), others)

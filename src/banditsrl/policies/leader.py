@@ -1,0 +1,188 @@
+"""LEADER: the tightest optimism of all candidates, for each action separately.
+
+argmax over a of min over phi in Phi_t of UCB(x, a, phi). It mixes representations and so reaches
+constant regret even where no single candidate is HLS, at the price of being tied to LinUCB and of
+keeping every candidate's statistics up to date (paper, Section 3, and Papini et al. 2021).
+
+Departure: Phi_t is recomputed at the ends of phases (gamma = 2), not at every step.
+"""
+
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax.numpy as jnp
+from jax import Array
+
+from banditsrl.arguments import above, at_least, one_of, positive, probability
+from banditsrl.linear.bounds import OFFSETS, ucb_width
+from banditsrl.linear.glrt import checked_mask, score
+from banditsrl.linear.lanes import double, indices, lanes
+from banditsrl.linear.ridge import Ridge, empty, noise_estimate, observed, refreshed
+from banditsrl.policies.history import History
+from banditsrl.policies.linear import known_or, largest_norm, maximisers
+from banditsrl.policies.moments import Moments
+from banditsrl.policies.policy import (
+    CONVENTIONS,
+    Choice,
+    Policy,
+    checked_reward,
+    drawn,
+    quantile,
+    setting,
+    uniform_over,
+    untested,
+)
+from banditsrl.policies.selection import compatible, fitted
+from banditsrl.representations.fixed import Representation, as_representations
+
+
+class LeaderState(NamedTuple):
+    """State of LEADER."""
+
+    ridges: tuple[Ridge, ...]  # of every candidate, from every round
+    active: Array  # (M,) the set Phi_t
+    largest_norm: Array  # (M,)
+
+
+class Leader(Policy):
+    """LEADER over Phi_t.
+
+    Args:
+        representations: The candidates Phi; they may differ in dimension.
+        eliminate: False keeps every candidate for ever (the plain variant).
+    """
+
+    representations: tuple[Representation, ...] = eqx.field(converter=as_representations)
+    sigma: float | None = setting(None, "noise level; estimated from residuals when None")
+    lam: float = setting(1.0, "ridge regularizer lambda")
+    delta: float = setting(0.01, "confidence level, shared by the candidates")
+    ucb_scale: float = setting(1.0, "alpha_UCB, on the noise term of the width")
+    eliminate: bool = setting(True, "whether candidates can leave the set")
+    gamma: float = setting(2.0, "growth of the phases at whose ends the set is recomputed")
+    offset: str | None = setting(None, "paper or tight; by the conventions when None")
+    conventions: str = setting("paper", "paper, or authors for the variants of their experiments")
+
+    def __check_init__(self) -> None:
+        if self.sigma is not None:
+            positive("sigma", self.sigma)
+        positive("lam", self.lam)
+        probability("delta", self.delta)
+        at_least("ucb_scale", self.ucb_scale, 0.0)
+        above("gamma", self.gamma, 1.0)
+        one_of("conventions", self.conventions, CONVENTIONS)
+        OFFSETS[self._offset]
+
+    @property
+    def phase_growth(self) -> float | None:
+        """gamma."""
+        return self.gamma
+
+    @double
+    def init(self, key: Array) -> LeaderState:
+        """Empty statistics of every candidate."""
+        del key
+        n = len(self.representations)
+        ridges = tuple(empty(r.dim, self.lam) for r in self.representations)
+        return LeaderState(ridges, jnp.ones(n, dtype=bool), jnp.zeros(n, dtype=jnp.float64))
+
+    @double
+    def act(self, state: LeaderState, context: Any, mask: Any, key: Array) -> Choice:
+        """Optimism under the tightest active candidate of each action."""
+        available = checked_mask(mask, self.representations[0].n_actions)
+        bounds = jnp.stack([
+            self._ucb(r, ridge, context)
+            for r, ridge in zip(self.representations, state.ridges, strict=True)
+        ])  # (M, A)
+        action, pmf, used = lanes(_tightest)(bounds, state.active, available, quantile(key))
+        return untested(action, pmf, used)
+
+    @double
+    def learn(
+        self,
+        state: LeaderState,
+        context: Any,
+        action: Any,
+        reward: Any,
+        certified: Any = False,
+    ) -> LeaderState:
+        """Add the sample to the statistics of every candidate."""
+        del certified
+        reward = checked_reward(reward)
+        embedded = [r.embed(context) for r in self.representations]
+        ridges = tuple(
+            observed(ridge, phi[action], reward)
+            for ridge, phi in zip(state.ridges, embedded, strict=True)
+        )
+        norms = jnp.stack([
+            largest_norm(r, phi, state.largest_norm[k])
+            for k, (r, phi) in enumerate(zip(self.representations, embedded, strict=True))
+        ])
+        return LeaderState(ridges, state.active, norms)
+
+    @double
+    def refresh(self, state: LeaderState, history: History, key: Array) -> LeaderState:
+        """Refresh the statistics and recompute the set."""
+        del history, key
+        ridges = tuple(refreshed(ridge, lam=self.lam) for ridge in state.ridges)
+        if not self.eliminate:
+            return state._replace(ridges=ridges)
+        active = self._compatible(state)
+        if self.conventions == "authors":  # elimination is permanent
+            active = active & state.active
+        return LeaderState(ridges, active, state.largest_norm)
+
+    def report(self, state: LeaderState) -> dict[str, Array]:
+        """The set Phi_t."""
+        return {"active": state.active}
+
+    def _ucb(self, representation: Representation, ridge: Ridge, context: Any) -> Array:
+        scores = score(ridge.root, ridge.theta, representation.embed(context))
+        authors = self.conventions == "authors"
+        width = ucb_width(
+            ridge.log_det,
+            delta=self.delta if authors else self.delta / len(self.representations),
+            sigma=known_or(self.sigma, noise_estimate(ridge, jnp.asarray(representation.dim))),
+            lam=self.lam,
+            B=known_or(representation.B, jnp.sqrt((ridge.theta**2).sum())),
+            scale=1.0 if authors else self.ucb_scale,
+        )
+        return scores.values + (self.ucb_scale if authors else 1.0) * width * scores.norms
+
+    def _compatible(self, state: LeaderState) -> Array:
+        in_ball = self.conventions != "authors"
+        t, yy = state.ridges[0].n, state.ridges[0].yy
+        fits = []
+        for r, ridge in zip(self.representations, state.ridges, strict=True):
+            zero = jnp.zeros(())
+            gram = ridge.V - self.lam * jnp.eye(r.dim)
+            moments = Moments(gram, ridge.b, zero, zero, zero)
+            fits.append(fitted(moments, yy, t, B=r.B, lam=self.lam, in_ball=in_ball))
+        pairs = list(zip(self.representations, fits, strict=True))
+        return compatible(
+            jnp.stack([f.squared_error for f in fits]) / t,
+            t,
+            dim=jnp.asarray([float(r.dim) for r in self.representations]),
+            L=jnp.stack([known_or(r.L, state.largest_norm[k]) for k, (r, _) in enumerate(pairs)]),
+            B=jnp.stack([known_or(r.B, f.theta_norm) for r, f in pairs]),
+            delta=self.delta,
+            offset=self._offset,
+        )
+
+    @property
+    def _offset(self) -> str:
+        if self.offset is not None:
+            return self.offset
+        return "tight" if self.conventions == "authors" else "paper"
+
+
+def _tightest(
+    bounds: Array, active: Array, mask: Array, u: Array
+) -> tuple[Array, Array, Array]:
+    """The action, its pmf, and the candidate whose bound decided it, from bounds (M, A)."""
+    kept = jnp.where(active[:, None], bounds, jnp.inf)
+    optimism = jnp.where(mask, kept.min(0), -jnp.inf)  # (A,)
+    pmf = uniform_over(maximisers(optimism))
+    action = drawn(pmf, u)
+    binding = jnp.argmin(kept, axis=0)  # (A,)
+    played = indices(mask.shape[0], mask) == action
+    return action, pmf, (binding * played).sum(0)

@@ -1,0 +1,56 @@
+"""LinTS: the best action of a parameter drawn around the estimate (Thompson sampling)."""
+
+import jax
+import jax.numpy as jnp
+from jax import Array
+
+from banditsrl.arguments import at_least, count
+from banditsrl.linear.bounds import ucb_width
+from banditsrl.linear.lanes import indices, rows_times
+from banditsrl.policies.linear import LinearPolicy, View
+from banditsrl.policies.policy import setting
+
+
+class LinTS(LinearPolicy):
+    """theta ~ N(theta_t, C^2 V^-1), then argmax of phi.theta, with C the width of LinUCB.
+
+    The distribution of the argmax has no closed form, so `Choice.pmf` is a Monte-Carlo estimate
+    from `draws` further parameters and the one that was played (which keeps it positive).
+    """
+
+    ts_scale: float = setting(1.0, "multiplies C")
+    draws: int = setting(64, "parameters drawn to estimate the pmf")
+
+    def __check_init__(self) -> None:
+        at_least("ts_scale", self.ts_scale, 0.0)
+        count("draws", self.draws)
+
+    @property
+    def pmf_draws(self) -> int:
+        """The pmf is estimated, never exact."""
+        return self.draws
+
+    def randomness(self, key: Array, dim: int) -> tuple[Array, Array]:
+        """Standard normal parameters: the one that is played, and those for the pmf."""
+        play, estimate = jax.random.split(key)
+        return _normal(play, (1, dim)), _normal(estimate, (self.draws, dim))
+
+    def choose(self, view: View, randomness: tuple[Array, Array]) -> tuple[Array, Array]:
+        """Play one draw, and count how often each action wins in all of them."""
+        played, others = (self._wins(view, noise) for noise in randomness)
+        pmf = (played[0] + others.sum(0)) / (self.draws + 1.0)
+        return jnp.argmax(played[0], axis=0).astype(jnp.int32), pmf
+
+    def _wins(self, view: View, noise: Array) -> Array:
+        """Which action wins under each drawn parameter, (draws, A), from noise (draws, d)."""
+        width = self.ts_scale * ucb_width(
+            view.log_det, delta=view.level, sigma=view.sigma, lam=self.lam, B=view.B
+        )
+        deviation = rows_times(noise, jnp.swapaxes(view.whitened, 0, 1))  # (draws, A)
+        sampled = jnp.where(view.mask, view.values + width * deviation, -jnp.inf)
+        winners = jnp.argmax(sampled, axis=1)
+        return winners[:, None] == indices(view.values.shape[0], view.values)[None]
+
+
+def _normal(key: Array, shape: tuple[int, int]) -> Array:
+    return jax.random.normal(key, shape, dtype=jnp.float32).astype(jnp.float64)

@@ -1,0 +1,152 @@
+"""What is a policy? A frozen object of settings with `init`, `act`, `learn` and `refresh`.
+
+A policy keeps nothing: its state is a pytree that `learn` and `refresh` take and return, so that
+the same code is compiled, mapped over seeds, saved, loaded, replayed and tested.
+
+    state  = policy.init(key)
+    choice = policy.act(state, context, mask, key)
+    state  = policy.learn(state, context, choice.action, reward)
+    state  = policy.refresh(state, history, key)        # at the end of a phase
+
+`init`, `act` and `learn` are enough for outside authors; they need not inherit from anything.
+"""
+
+import inspect
+import math
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jax import Array
+
+from banditsrl.arguments import above, count, finite_value
+from banditsrl.linear.lanes import indices
+from banditsrl.policies.history import History
+
+CONVENTIONS = ("paper", "authors")
+
+
+class Choice(NamedTuple):
+    """What a policy decided in one round, and on what grounds."""
+
+    action: Array  # ()    index of the action
+    pmf: Array  # (A,)  the distribution the action was drawn from
+    certified: Array  # ()    the data prove this action best for this context
+    glr: Array  # ()    likelihood ratio; nan when the policy has no test
+    threshold: Array  # ()    what glr must exceed; infinite when the policy has no test
+    representation: Array  # ()    index of the representation used
+
+
+def setting(default: Any, help: str) -> Any:  # noqa: A002  (the word users see in tables)
+    """A keyword-only setting: its default and one line of help, in one place."""
+    return eqx.field(static=True, kw_only=True, default=default, metadata={"help": help})
+
+
+class Policy(eqx.Module):
+    """Base of the policies in this package; `refresh` does nothing unless overridden."""
+
+    def init(self, key: Array) -> Any:
+        """The state before the first round."""
+        raise NotImplementedError
+
+    def act(self, state: Any, context: Any, mask: Any, key: Array) -> Choice:
+        """Choose an action; `mask` (A,) says which are available, None means all."""
+        raise NotImplementedError
+
+    def learn(
+        self, state: Any, context: Any, action: Any, reward: Any, certified: Any = False
+    ) -> Any:
+        """The state after a reward; `certified` is what the choice said of itself."""
+        raise NotImplementedError
+
+    def refresh(self, state: Any, history: History, key: Array) -> Any:
+        """The state at the start of the next phase, given everything seen so far."""
+        del history, key
+        return state
+
+    def report(self, state: Any) -> dict[str, Array]:
+        """What is worth recording at the end of a phase."""
+        del state
+        return {}
+
+    @property
+    def phase_growth(self) -> float | None:
+        """gamma of the phases t_{j+1} = ceil(gamma t_j), or None without phases."""
+        return None
+
+    @property
+    def uses_history(self) -> bool:
+        """Whether `refresh` looks at the history; if not, none is kept."""
+        return False
+
+    @property
+    def pmf_draws(self) -> int:
+        """Number of Monte-Carlo draws behind `Choice.pmf`; zero means that it is exact."""
+        return 0
+
+
+def learned(
+    policy: Any, state: Any, context: Any, action: Any, reward: Any, certified: Any
+) -> Any:
+    """`policy.learn`, telling it whether the round was certified if it wants to know."""
+    if "certified" in inspect.signature(policy.learn).parameters:
+        return policy.learn(state, context, action, reward, certified=certified)
+    return policy.learn(state, context, action, reward)
+
+
+def phase_ends(growth: float, horizon: int) -> list[int]:
+    """The steps t_{j+1} = ceil(growth t_j), from t_0 = 1, that do not exceed the horizon.
+
+    Example:
+        >>> phase_ends(2.0, 20)
+        [2, 4, 8, 16]
+    """
+    above("gamma", growth, 1.0)
+    ends, step = [], math.ceil(growth)
+    while step <= count("horizon", horizon, 0):
+        ends.append(step)
+        step = math.ceil(growth * step)
+    return ends
+
+
+def checked_reward(reward: Any) -> Array:
+    """`reward` as a float64 scalar; NaN and infinity are refused when known."""
+    finite_value("reward", reward)
+    return jnp.asarray(reward, dtype=jnp.float64)
+
+
+def quantile(key: Array) -> Array:
+    """A uniform number in [0, 1) (24 bits of it, so that compiled code needs no 64-bit draws)."""
+    return jax.random.uniform(key, dtype=jnp.float32).astype(jnp.float64)
+
+
+def drawn(pmf: Array, u: Array) -> Array:
+    """The action at quantile u in [0, 1) of pmf (A, ...); never one of probability zero."""
+    total = pmf.sum(0)
+    cumulative, action = jnp.zeros_like(total), jnp.zeros(total.shape, dtype=jnp.int32)
+    for a in range(pmf.shape[0] - 1):
+        cumulative = cumulative + pmf[a]
+        action = action + (cumulative <= u * total)
+    return jnp.minimum(action, _last_possible(pmf))
+
+
+def _last_possible(pmf: Array) -> Array:
+    return jnp.where(pmf > 0, indices(pmf.shape[0], pmf), 0).max(0).astype(jnp.int32)
+
+
+def uniform_over(chosen: Array) -> Array:
+    """Equal probability on every True of chosen (A, ...)."""
+    return chosen / chosen.sum(0)
+
+
+def untested(action: Array, pmf: Array, representation: Any = 0) -> Choice:
+    """The choice of a policy that has no test: never certified."""
+    return Choice(
+        action=action,
+        pmf=pmf,
+        certified=jnp.zeros((), dtype=bool),
+        glr=jnp.full((), jnp.nan),
+        threshold=jnp.full((), jnp.inf),
+        representation=jnp.asarray(representation, dtype=jnp.int32),
+    )

@@ -1,0 +1,209 @@
+"""BanditSRL: select a realizable representation with a good spectrum, and know when to stop.
+
+Algorithm 1 of the paper. Within a phase the current representation is played through the
+likelihood ratio test and the base algorithm; at the end of a phase the candidate of smallest
+spectral loss among those compatible with the data becomes current.
+"""
+
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+from numpy.typing import NDArray
+
+from banditsrl.arguments import above
+from banditsrl.linear.bounds import OFFSETS, phase_level
+from banditsrl.linear.lanes import double
+from banditsrl.linear.ridge import empty, refreshed
+from banditsrl.policies.certified import CertifiedPolicy, CertifiedState, Facts
+from banditsrl.policies.history import History
+from banditsrl.policies.linear import known_or
+from banditsrl.policies.moments import tables_only
+from banditsrl.policies.policy import learned, setting
+from banditsrl.policies.selection import pad, smallest, weigh
+from banditsrl.representations.fixed import Representation, Table, as_representations
+from banditsrl.representations.losses import Loss, as_loss
+
+
+class BanditSRL(CertifiedPolicy):
+    """Bandit Spectral Representation Learner on a finite set of candidates.
+
+    Args:
+        representations: The candidates Phi; they may differ in dimension.
+        base: Any no-regret algorithm. A linear policy shares the statistics; an object with
+            `init/act/learn` sees the current embedding (A, d) as its context, padded with zeros to
+            the largest dimension, is fed the rounds it played, and starts anew each phase (or,
+            if it has a true attribute `replays`, is fed all past rounds of the new embedding).
+        loss: "eig", "weak", "weak-normalised", "bic", or a `Loss`.
+        gamma: Growth of the phases, t_{j+1} = ceil(gamma t_j).
+        offset: "paper" (constant 40) or "tight" (the authors' experiments).
+
+    Example:
+        >>> import banditsrl
+        >>> problem = banditsrl.make_problem("vardim-realizable")
+        >>> policy = banditsrl.BanditSRL(
+        ...     problem.representations, base=banditsrl.LinUCB(), sigma=0.3
+        ... )
+        >>> result = banditsrl.simulate(problem, policy, horizon=4000, seeds=3)
+        >>> int(result.final_representation[0])  # the HLS one
+        0
+    """
+
+    representations: tuple[Representation, ...] = eqx.field(converter=as_representations)
+    loss: str | Loss = setting("eig", "eig, weak, weak-normalised, bic, or a Loss")
+    gamma: float = setting(2.0, "growth of the phases")
+    offset: str | None = setting(None, "paper or tight; by the conventions when None")
+
+    def __check_init__(self) -> None:
+        above("gamma", self.gamma, 1.0)
+        OFFSETS[self._offset]
+        self._loss  # noqa: B018  (an unknown name is refused here)
+
+    # Sizes and bounds of the candidates, padded to the largest dimension.
+
+    @property
+    def n_candidates(self) -> int:
+        """M = |Phi|."""
+        return len(self.representations)
+
+    @property
+    def largest_dim(self) -> int:
+        """The dimension to which embeddings are padded."""
+        return max(r.dim for r in self.representations)
+
+    @property
+    def dims(self) -> NDArray[np.float64]:
+        """d of every candidate, (M,)."""
+        return np.array([float(r.dim) for r in self.representations])
+
+    @property
+    def phase_growth(self) -> float | None:
+        """gamma."""
+        return self.gamma
+
+    @property
+    def uses_history(self) -> bool:
+        """All candidates are fitted to all rounds, unless there is only one."""
+        return self.n_candidates > 1
+
+    @double
+    def init(self, key: Array) -> CertifiedState:
+        """Empty statistics of a first representation, drawn by the key (authors: the first)."""
+        m = jax.random.randint(key, (), 0, self.n_candidates, dtype=jnp.int32)
+        first = jnp.zeros_like(m) if self.authors else m
+        return CertifiedState(
+            ridge=empty(self.largest_dim, self.settings.lam),
+            base=self.fresh_base(self.largest_dim, key),
+            representation=first,
+            active=jnp.ones(self.n_candidates, dtype=bool),
+            phase=jnp.zeros((), dtype=jnp.int32),
+            largest_norm=jnp.zeros(self.n_candidates, dtype=jnp.float64),
+        )
+
+    def embed(self, state: CertifiedState, context: Any) -> Array:
+        """The current candidate's embedding, padded, (A, d)."""
+        return self.padded(context, state.representation)
+
+    def padded(self, context: Any, m: Array) -> Array:
+        """Candidate m's embedding of a context, padded with zeros, (A, d)."""
+        if tables_only(self.representations):
+            return self._stacked[m, context]
+        every = [pad(r.embed(context), self.largest_dim) for r in self.representations]
+        return jnp.stack(every)[m]
+
+    def facts(self, state: CertifiedState) -> Facts:
+        """Dimension and bounds of the current candidate."""
+        norm = jnp.sqrt((state.ridge.theta**2).sum())
+        L = [known_or(r.L, state.largest_norm[k]) for k, r in enumerate(self.representations)]
+        B = [known_or(r.B, norm) for r in self.representations]
+        m = state.representation
+        return Facts(jnp.asarray(self.dims)[m], jnp.stack(L)[m], jnp.stack(B)[m])
+
+    def levels(self, state: CertifiedState) -> tuple[Array, Array]:
+        """delta / |Phi| for the test, delta_j / |Phi| for the base; delta for one candidate."""
+        delta = self.decayed_delta(state)
+        if self.authors or self.n_candidates == 1:
+            return delta, delta
+        base = phase_level(state.phase, delta)
+        return delta / self.n_candidates, base / self.n_candidates
+
+    def base_context(self, context: Any, phi: Array) -> Any:
+        """The base sees the current embedding."""
+        del context
+        return phi
+
+    def seen(self, state: CertifiedState, phi: Array) -> Array:
+        """Norms of embeddings whose bound is not known; the others are filled in at phases."""
+        if all(isinstance(r, Table) for r in self.representations):
+            return state.largest_norm
+        norm = jnp.sqrt((phi * phi).sum(-1)).max()
+        return state.largest_norm.at[state.representation].max(norm)
+
+    # The end of a phase.
+
+    @double
+    def refresh(self, state: CertifiedState, history: History, key: Array) -> CertifiedState:
+        """Select the next representation and rebuild its statistics from all past rounds."""
+        if self.n_candidates == 1:
+            return state._replace(ridge=refreshed(state.ridge, lam=self.settings.lam))
+        select_key, base_key = jax.random.split(key)
+        _, level = self.levels(state._replace(phase=state.phase + 1))
+        weighed = weigh(
+            self.representations,
+            history,
+            lam=self.settings.lam,
+            sigma=self.settings.sigma,
+            delta=self.settings.delta,
+            level=level,
+            offset=self._offset,
+            in_ball=not self.authors,
+            needs_forms=self._loss.needs_forms,
+        )
+        active = weighed.evidence.active & (state.active if self.authors else True)
+        evidence = weighed.evidence._replace(active=active)
+        chosen = smallest(self._loss(evidence), evidence, select_key)
+        return CertifiedState(
+            ridge=weighed.ridge(chosen, self.largest_dim, lam=self.settings.lam),
+            base=self._next_base(history, chosen, base_key),
+            representation=chosen,
+            active=active,
+            phase=state.phase + 1,
+            largest_norm=weighed.largest_norms,
+        )
+
+    def report(self, state: CertifiedState) -> dict[str, Array]:
+        """The representation in use and the set Phi_t."""
+        return {"representation": state.representation, "active": state.active}
+
+    def _next_base(self, history: History, m: Array, key: Array) -> Any:
+        fresh = self.fresh_base(self.largest_dim, key)
+        if self.shares or not getattr(self.base, "replays", False):
+            return fresh
+
+        def round_(i: Array, base: Any) -> Any:
+            context = jax.tree.map(lambda buffer: buffer[i], history.contexts)
+            phi = self.padded(context, m)
+            return learned(self.base, base, phi, history.actions[i], history.rewards[i], False)
+
+        return jax.lax.fori_loop(0, history.n, round_, fresh)
+
+    @property
+    def _offset(self) -> str:
+        if self.offset is not None:
+            return self.offset
+        return "tight" if self.authors else "paper"
+
+    @property
+    def _loss(self) -> Loss:
+        return as_loss(self.loss, self.base)
+
+    @property
+    def _stacked(self) -> Array:
+        """All tables, padded, (M, X, A, d)."""
+        return jnp.stack([
+            pad(jnp.asarray(r.features), self.largest_dim)
+            for r in self.representations if isinstance(r, Table)
+        ])

@@ -1,0 +1,89 @@
+"""How is a finite problem kept in a file? JSON with its features, parameters and claims.
+
+    {"name": ..., "noise_std": 0.3, "mean_rewards": [[...]], "rho": [...],
+     "representations": [{"features": [[[...]]], "theta": [...], "realizable": true}, ...]}
+
+What the file claims is checked when it is read, to 1e-6.
+"""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from banditsrl.arguments import finite_array
+from banditsrl.errors import InvalidProblem
+from banditsrl.problems.finite import Candidate, FiniteProblem, verify_optimum, verify_realizable
+
+CLAIM_TOLERANCE = 1e-6
+"""Files carry numbers that were rounded on the way (float32 in the authors' instances)."""
+
+
+def read_problem(path: str | Path) -> FiniteProblem:
+    """Read a finite problem and verify what it claims."""
+    path = Path(path)
+    document = _parsed(path)
+    entries = _field(document, "representations", path)
+    if not isinstance(entries, list) or not entries:
+        raise InvalidProblem(f"{path}: representations must be a non-empty list, got {entries!r}.")
+    problem = FiniteProblem(
+        _field(document, "mean_rewards", path),
+        tuple(_candidate(entry, k, path) for k, entry in enumerate(entries)),
+        name=str(document.get("name", path.stem)),
+        rho=document.get("rho"),
+        noise=document.get("noise", "gaussian"),
+        noise_std=document.get("noise_std", 0.3),
+        available=document.get("available"),
+    )
+    verify_optimum(problem)
+    verify_realizable(problem, CLAIM_TOLERANCE)
+    return problem
+
+
+def write_problem(problem: FiniteProblem, path: str | Path) -> None:
+    """Write a finite problem so that `read_problem` gives it back."""
+    document = {
+        "name": problem.name,
+        "noise": problem.noise,
+        "noise_std": problem.noise_std,
+        "rho": problem.rho.tolist(),
+        "available": problem.available.tolist(),
+        "mean_rewards": problem.mean_rewards.tolist(),
+        "representations": [
+            {
+                "name": candidate.name,
+                "features": candidate.features.tolist(),
+                "theta": candidate.theta.tolist(),
+                "realizable": candidate.realizable,
+            }
+            for candidate in problem.representations
+        ],
+    }
+    Path(path).write_text(json.dumps(document))
+
+
+def _parsed(path: Path) -> dict[str, Any]:
+    try:
+        document = json.loads(path.read_text())
+    except OSError as error:
+        raise InvalidProblem(f"{path}: cannot be read ({error.strerror}).") from error
+    except ValueError as error:
+        raise InvalidProblem(f"{path}: is not valid JSON ({error}).") from error
+    if not isinstance(document, dict):
+        raise InvalidProblem(f"{path}: must hold a JSON object, got {type(document).__name__}.")
+    return document
+
+
+def _field(entry: dict[str, Any], name: str, path: Path) -> Any:
+    if name not in entry:
+        raise InvalidProblem(f"{path}: {name} is missing.")
+    return entry[name]
+
+
+def _candidate(entry: dict[str, Any], k: int, path: Path) -> Candidate:
+    where = f"representations[{k}]"
+    return Candidate(
+        finite_array(f"{where}.features", _field(entry, "features", path), "(X, A, d)"),
+        finite_array(f"{where}.theta", _field(entry, "theta", path), "(d,)"),
+        bool(entry.get("realizable", True)),
+        str(entry.get("name", "")),
+    )

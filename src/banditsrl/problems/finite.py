@@ -1,0 +1,237 @@
+"""What is a finite problem? Tables of mean rewards and of candidate features, and a context law.
+
+A finite problem has X contexts drawn from rho, A actions, a table of mean rewards (X, A), and any
+number of candidate representations, each an (X, A, d) table. A context is its index.
+"""
+
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+from numpy.typing import NDArray
+
+from banditsrl.arguments import at_least, finite_array, one_of
+from banditsrl.errors import InvalidArgument, InvalidProblem
+from banditsrl.linear.lanes import double
+
+NOISES = ("gaussian", "bernoulli", "none")
+
+
+class Candidate(eqx.Module):
+    """One candidate representation of a finite problem: phi(x, a) = features[x, a].
+
+    Attributes:
+        features: (n_contexts, n_actions, dim).
+        theta: The parameter whose norm is the bound B, (dim,): the true one if realizable.
+        realizable: Whether features @ theta is the table of mean rewards.
+        name: What to call it in tables and figures.
+    """
+
+    features: NDArray[np.float64]
+    theta: NDArray[np.float64]
+    realizable: bool = eqx.field(static=True)
+    name: str = eqx.field(static=True, default="")
+
+    @property
+    def dim(self) -> int:
+        """Dimension of the embedding."""
+        return int(self.features.shape[-1])
+
+
+class FiniteProblem(eqx.Module):
+    """A contextual bandit with finitely many contexts and actions.
+
+    Args:
+        mean_rewards: Expected reward of every context and action, (n_contexts, n_actions).
+        representations: The candidates, in the order in which policies refer to them.
+        name: What to call it in tables and figures.
+        rho: Probability of every context, (n_contexts,); uniform by default.
+        noise: "gaussian" (with `noise_std`), "bernoulli" (means are probabilities) or "none".
+        noise_std: Standard deviation of Gaussian noise.
+        available: Which actions each context offers, (n_contexts, n_actions); all by default.
+
+    Example:
+        >>> problem = FiniteProblem([[1.0, 0.0], [0.0, 1.0]], noise="none")
+        >>> problem.n_contexts, problem.n_actions, problem.gap
+        (2, 2, 1.0)
+    """
+
+    mean_rewards: NDArray[np.float64]
+    cumulative: NDArray[np.float64]
+    available: NDArray[np.bool_]
+    representations: tuple[Candidate, ...]
+    name: str = eqx.field(static=True)
+    noise: str = eqx.field(static=True)
+    noise_std: float = eqx.field(static=True)
+    all_available: bool = eqx.field(static=True)
+
+    def __init__(
+        self,
+        mean_rewards: Any,
+        representations: tuple[Candidate, ...] = (),
+        *,
+        name: str = "finite",
+        rho: Any = None,
+        noise: str = "gaussian",
+        noise_std: float = 0.3,
+        available: Any = None,
+    ) -> None:
+        self.mean_rewards = finite_array("mean_rewards", mean_rewards, "(n_contexts, n_actions)")
+        self.cumulative = np.cumsum(_distribution(rho, len(self.mean_rewards)))
+        self.available = _availability(available, self.mean_rewards.shape)
+        self.all_available = bool(self.available.all())
+        self.representations = tuple(_checked(c, self.mean_rewards.shape) for c in representations)
+        self.name = name
+        self.noise = one_of("noise", noise, NOISES)
+        self.noise_std = at_least("noise_std", noise_std, 0.0) if noise == "gaussian" else 0.0
+        if noise == "bernoulli" and not ((self.mean_rewards >= 0) & (self.mean_rewards <= 1)).all():
+            low, high = self.mean_rewards.min(), self.mean_rewards.max()
+            raise InvalidArgument(
+                "mean_rewards must lie in [0, 1] when noise is bernoulli, "
+                f"got values from {low:g} to {high:g}."
+            )
+
+    @property
+    def n_contexts(self) -> int:
+        """Number of contexts X."""
+        return int(self.mean_rewards.shape[0])
+
+    @property
+    def n_actions(self) -> int:
+        """Number of actions A."""
+        return int(self.mean_rewards.shape[1])
+
+    @property
+    def rho(self) -> NDArray[np.float64]:
+        """Probability of every context, (X,)."""
+        return np.diff(self.cumulative, prepend=0.0)
+
+    @property
+    def sigma(self) -> float:
+        """A sub-Gaussian constant of the noise: its deviation, or 1/2 for Bernoulli rewards."""
+        return 0.5 if self.noise == "bernoulli" else self.noise_std
+
+    @property
+    def optimal_actions(self) -> NDArray[np.int64]:
+        """The best available action of every context, (X,)."""
+        return np.where(self.available, self.mean_rewards, -np.inf).argmax(axis=1)
+
+    @property
+    def gaps(self) -> NDArray[np.float64]:
+        """mu*(x) - mu(x, a), infinite where unavailable, (X, A)."""
+        best = np.where(self.available, self.mean_rewards, -np.inf).max(axis=1, keepdims=True)
+        return np.where(self.available, best - self.mean_rewards, np.inf)
+
+    @property
+    def gap(self) -> float:
+        """Delta: the smallest gap to a second action over contexts of positive probability."""
+        if self.n_actions == 1:
+            return float("inf")
+        return float(np.sort(self.gaps[self.rho > 0], axis=1)[:, 1].min())
+
+    @double
+    def contexts(self, key: Array, n: int) -> Array:
+        """Deal n contexts, (n,) indices."""
+        u = jax.random.uniform(key, (n,), dtype=jnp.float64)
+        drawn = jnp.searchsorted(jnp.asarray(self.cumulative), u, side="right")
+        return jnp.minimum(drawn, self.n_contexts - 1).astype(jnp.int32)
+
+    @double
+    def noises(self, key: Array, n: int) -> Array:
+        """Deal the randomness of n rewards, (n,), whatever actions will be played."""
+        if self.noise == "gaussian":
+            return jax.random.normal(key, (n,), dtype=jnp.float64)
+        if self.noise == "bernoulli":
+            return jax.random.uniform(key, (n,), dtype=jnp.float64)
+        return jnp.zeros(n, dtype=jnp.float64)
+
+    def means(self, context: Array) -> Array:
+        """The hidden mean rewards of a context, (A,)."""
+        return jnp.asarray(self.mean_rewards)[context]
+
+    def mask(self, context: Array) -> Array:
+        """Which actions a context offers, (A,)."""
+        if self.all_available:
+            return jnp.ones(self.n_actions, dtype=bool)
+        return jnp.asarray(self.available)[context]
+
+    def reward(self, mean: Array, noise: Array) -> Array:
+        """The reward of an action with this mean, given the dealt randomness."""
+        if self.noise == "gaussian":
+            return mean + self.noise_std * noise
+        if self.noise == "bernoulli":
+            return (noise < mean).astype(mean.dtype)
+        return mean
+
+
+def verify_optimum(problem: FiniteProblem) -> None:
+    """Refuse a problem without a unique optimal action, or without a positive gap."""
+    if not problem.gap > 0.0:
+        tied = int(np.argmin(np.sort(problem.gaps, axis=1)[:, 1]))
+        raise InvalidProblem(
+            f"{problem.name} must have one optimal action per context and a positive gap, "
+            f"got two best actions in context {tied}."
+        )
+
+
+def verify_realizable(problem: FiniteProblem, tolerance: float) -> None:
+    """Refuse a problem whose candidates are not (or are) realizable against their claim."""
+    for k, candidate in enumerate(problem.representations):
+        if candidate.realizable:
+            error = np.abs(candidate.features @ candidate.theta - problem.mean_rewards).max()
+            if error > tolerance:
+                raise InvalidProblem(
+                    f"{problem.name}: representation {k} claims to be realizable to {tolerance:g}, "
+                    f"got an error of {error:.3g}."
+                )
+        elif best_fit_error(candidate.features, problem.mean_rewards) <= tolerance:
+            raise InvalidProblem(
+                f"{problem.name}: representation {k} claims to be misspecified, "
+                f"got a linear fit exact to {tolerance:g}."
+            )
+
+
+def best_fit_error(features: NDArray[np.float64], means: NDArray[np.float64]) -> float:
+    """Largest error over (x, a) of the best linear fit of the means."""
+    flat = features.reshape(-1, features.shape[-1])
+    theta = np.linalg.lstsq(flat, means.ravel(), rcond=None)[0]
+    return float(np.abs(flat @ theta - means.ravel()).max())
+
+
+def _distribution(rho: Any, n_contexts: int) -> NDArray[np.float64]:
+    if rho is None:
+        return np.full(n_contexts, 1.0 / n_contexts)
+    rho = finite_array("rho", rho, "(n_contexts,)")
+    if rho.shape != (n_contexts,):
+        raise InvalidArgument(f"rho must have shape ({n_contexts},), got shape {rho.shape}.")
+    if (rho < 0).any() or abs(rho.sum() - 1.0) > 1e-9:
+        raise InvalidArgument(f"rho must be non-negative and sum to 1, got a sum of {rho.sum():g}.")
+    return rho
+
+
+def _availability(available: Any, shape: tuple[int, ...]) -> NDArray[np.bool_]:
+    if available is None:
+        return np.ones(shape, dtype=bool)
+    table = np.asarray(available, dtype=bool)
+    if table.shape != shape:
+        raise InvalidArgument(f"available must have shape {shape}, got shape {table.shape}.")
+    if not table.any(axis=1).all():
+        empty = int(np.argmin(table.any(axis=1)))
+        raise InvalidArgument(
+            f"available must leave an action in every context, got none in context {empty}."
+        )
+    return table
+
+
+def _checked(candidate: Candidate, shape: tuple[int, ...]) -> Candidate:
+    features = finite_array("features", candidate.features, "(n_contexts, n_actions, dim)")
+    theta = finite_array("theta", candidate.theta, "(dim,)")
+    if features.shape[:2] != shape or theta.shape != features.shape[2:]:
+        raise InvalidArgument(
+            f"features must have shape ({shape[0]}, {shape[1]}, dim) and theta (dim,), "
+            f"got shapes {features.shape} and {theta.shape}."
+        )
+    return Candidate(features, theta, bool(candidate.realizable), candidate.name)

@@ -1,0 +1,170 @@
+"""The paper's linear problems, generated: varying dimension (four variants) and mixing.
+
+All share one construction: reference features N(0, 1) of dimension 6 for 20 contexts and 5
+actions (smallest gap 0.1), a unit parameter, noise 0.3. The reference is HLS; every other candidate predicts the
+same rewards but was bent so that its optimal actions no longer span the space. A generated
+problem verifies what its name promises and refuses to exist otherwise.
+"""
+
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from banditsrl.arguments import count
+from banditsrl.errors import InvalidProblem
+from banditsrl.problems.finite import Candidate, FiniteProblem, verify_optimum, verify_realizable
+from banditsrl.problems.catalogue import PROBLEMS
+
+N_CONTEXTS, N_ACTIONS, DIM, NOISE_STD = 20, 5, 6, 0.3
+RANDOM_DIMS = (3, 9, 12, 12, 18)
+N_PADDING = 5
+
+MIN_GAP = 0.1
+"""Contexts whose two best actions are closer than this are drawn again.
+
+The time after which regret is flat grows like 1 / gap^2, and the smallest gap of twenty normal
+contexts is often 0.01: no horizon of the paper (whose instance has 0.14) would show it.
+"""
+
+REALIZABLE_TOLERANCE = 1e-9
+"""Generated in float64, so what remains is rounding (some 1e-15)."""
+
+RANK_TOLERANCE = 1e-6
+"""Singular values below this share of the largest are zero."""
+
+Table = NDArray[np.float64]
+
+
+def vardim(*, variant: str, seed: int = 0) -> FiniteProblem:
+    """The varying-dimension problem (paper, Section 5).
+
+    Args:
+        variant: "realizable" (dimensions 2..6 without HLS, and the HLS one), "misspecified" (the
+            same and seven candidates that do not predict the rewards), "no-hls" (without the HLS
+            one) or "weak-hls" (five ones appended to each of the six, so that none is HLS and the
+            first is weakly so).
+        seed: The problem seed; the same seed gives the same problem.
+    """
+    rng = np.random.default_rng(count("seed", seed, 0))
+    reference, theta = _reference(rng)
+    means = reference @ theta
+    hls = Candidate(reference, theta, True, "hls d=6")
+    collinear = [_collinear(reference, theta, dim, rng) for dim in range(2, DIM + 1)]
+    variants = {
+        "realizable": lambda: [hls, *collinear],
+        "misspecified": lambda: [hls, *collinear, *_misspecified(reference, means, rng)],
+        "no-hls": lambda: collinear,
+        "weak-hls": lambda: [_padded(candidate) for candidate in [hls, *collinear]],
+    }
+    problem = FiniteProblem(
+        means, tuple(variants[variant]()), name=f"vardim-{variant}", noise_std=NOISE_STD
+    )
+    verify_optimum(problem)
+    verify_realizable(problem, REALIZABLE_TOLERANCE)
+    spanning = {"no-hls": None}.get(variant, 0)
+    _verify_spanning(problem, spanning, weak=variant == "weak-hls")
+    return problem
+
+
+def mixing(*, seed: int = 0) -> FiniteProblem:
+    """Six candidates of optimal rank 5 none of which is HLS, but whose mixture is.
+
+    The parameter is absorbed into the features; in the k-th candidate the coordinates k and k+1
+    of the optimal actions are replaced by their mean, so the direction e_k - e_{k+1} is lost.
+    """
+    rng = np.random.default_rng(count("seed", seed, 0))
+    reference, theta = _reference(rng)
+    means = reference @ theta
+    rows, best = np.arange(N_CONTEXTS), means.argmax(axis=1)
+    candidates = []
+    for k in range(DIM):
+        pair = [k, (k + 1) % DIM]
+        features = reference * theta
+        optimal = features[rows, best]
+        optimal[:, pair] = optimal[:, pair].mean(axis=1, keepdims=True)
+        features[rows, best] = optimal
+        candidates.append(Candidate(features, np.ones(DIM), True, f"without e{k}-e{(k + 1) % DIM}"))
+    problem = FiniteProblem(means, tuple(candidates), name="mixing", noise_std=NOISE_STD)
+    verify_optimum(problem)
+    verify_realizable(problem, REALIZABLE_TOLERANCE)
+    _verify_spanning(problem, None, weak=False)
+    return problem
+
+
+def _reference(rng: np.random.Generator) -> tuple[Table, Table]:
+    theta = rng.standard_normal(DIM)
+    theta /= np.linalg.norm(theta)
+    features = np.empty((N_CONTEXTS, N_ACTIONS, DIM))
+    for x in range(N_CONTEXTS):
+        gap = 0.0
+        while gap < MIN_GAP:
+            features[x] = rng.standard_normal((N_ACTIONS, DIM))
+            second, best = np.sort(features[x] @ theta)[-2:]
+            gap = best - second
+    return features, theta
+
+
+def _collinear(features: Table, theta: Table, dim: int, rng: np.random.Generator) -> Candidate:
+    """Realizable in dimension `dim`, with all optimal actions on one line."""
+    surplus = features[..., dim - 1 :] @ theta[dim - 1 :]
+    folded = np.concatenate([features[..., : dim - 1], surplus[..., None]], axis=-1)
+    short = np.append(theta[: dim - 1], 1.0)
+    means = folded @ short
+    rows, best = np.arange(N_CONTEXTS), means.argmax(axis=1)
+    folded[rows, best] = means[rows, best][:, None] * short / (short @ short)
+    rotation, _ = np.linalg.qr(rng.standard_normal((dim, dim)))
+    return Candidate(folded @ rotation, rotation.T @ short, True, f"collinear d={dim}")
+
+
+def _misspecified(reference: Table, means: Table, rng: np.random.Generator) -> list[Candidate]:
+    parts = [("half", reference[..., : DIM // 2]), ("third", reference[..., : DIM // 3])]
+    random = [
+        (f"random d={dim}", rng.standard_normal((N_CONTEXTS, N_ACTIONS, dim)))
+        for dim in RANDOM_DIMS
+    ]
+    return [
+        Candidate(features, _best_theta(features, means), False, name)
+        for name, features in parts + random
+    ]
+
+
+def _best_theta(features: Table, means: Table) -> Table:
+    flat = features.reshape(-1, features.shape[-1])
+    theta: Table = np.linalg.lstsq(flat, means.ravel(), rcond=None)[0]
+    return theta
+
+
+def _padded(candidate: Candidate) -> Candidate:
+    ones = np.ones((*candidate.features.shape[:2], N_PADDING))
+    return Candidate(
+        np.concatenate([candidate.features, ones], axis=-1),
+        np.append(candidate.theta, np.zeros(N_PADDING)),
+        candidate.realizable,
+        f"{candidate.name} + ones",
+    )
+
+
+def _verify_spanning(problem: FiniteProblem, spanning: int | None, *, weak: bool) -> None:
+    """Among realizable candidates only `spanning` may have optimal features that span."""
+    rows = np.arange(problem.n_contexts)
+    for k, candidate in enumerate(problem.representations):
+        optimal = candidate.features[rows, problem.optimal_actions]
+        everything = candidate.features.reshape(-1, candidate.dim)
+        target = _rank(everything) if weak else candidate.dim
+        spans = _rank(optimal) == target
+        if candidate.realizable and spans != (k == spanning):
+            word = "weakly HLS" if weak else "HLS"
+            raise InvalidProblem(
+                f"{problem.name}: representation {k} must {'' if k == spanning else 'not '}be {word}, "
+                f"got optimal features of rank {_rank(optimal)} in dimension {target}."
+            )
+
+
+def _rank(rows: Table) -> int:
+    return int(np.linalg.matrix_rank(rows, rtol=RANK_TOLERANCE))
+
+
+for _variant in ("realizable", "misspecified", "no-hls", "weak-hls"):
+    PROBLEMS.add(f"vardim-{_variant}", partial(vardim, variant=_variant))
+PROBLEMS.add("mixing", mixing)

@@ -1,0 +1,54 @@
+"""Which object does a name stand for? One explicit table per kind, with near-miss messages."""
+
+from collections.abc import Callable, Iterator
+from difflib import get_close_matches
+from typing import Generic, TypeVar
+
+from banditsrl.errors import InvalidArgument, UnknownName
+
+T = TypeVar("T")
+
+
+class Registry(Generic[T]):
+    """Names of one kind of thing (problems, policies, losses, figures).
+
+    Example:
+        >>> from banditsrl.registry import Registry
+        >>> colours = Registry[int]("colour")
+        >>> colours.add("red", 1)
+        1
+        >>> colours["reed"]
+        Traceback (most recent call last):
+        banditsrl.errors.UnknownName: There is no colour named 'reed'; did you mean 'red'?
+    """
+
+    def __init__(self, kind: str) -> None:
+        self.kind = kind
+        self._entries: dict[str, T] = {}
+
+    def add(self, name: str, entry: T) -> T:
+        """Enter `entry` under `name`; a name can be taken once."""
+        if name in self._entries:
+            raise InvalidArgument(f"There is already a {self.kind} named {name!r}.")
+        self._entries[name] = entry
+        return entry
+
+    def named(self, name: str) -> Callable[[T], T]:
+        """`add` as a decorator."""
+        return lambda entry: self.add(name, entry)
+
+    def __getitem__(self, name: str) -> T:
+        if name in self._entries:
+            return self._entries[name]
+        near = get_close_matches(str(name), self._entries, n=1, cutoff=0.4)
+        hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(self._entries)}."
+        raise UnknownName(f"There is no {self.kind} named {name!r}; {hint}")
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._entries
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._entries)
+
+    def __len__(self) -> int:
+        return len(self._entries)

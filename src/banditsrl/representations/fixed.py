@@ -1,0 +1,166 @@
+"""How is a context embedded, one vector per action? Representations that do not learn.
+
+A representation has a dimension and `embed(context) -> phi (A, d)`; the paper's phi(x, a) is
+`embed(x)[a]`. L bounds the norm of every embedding and B the norm of the parameter; a bound that
+is None is estimated by the policy that uses it (the largest norm seen, the norm of the estimate).
+"""
+
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+from numpy.typing import NDArray
+
+from banditsrl.arguments import count, finite_array, positive
+from banditsrl.errors import BoundExceeded, InvalidArgument, InvalidType
+from banditsrl.linear.lanes import double
+from banditsrl.problems.finite import Candidate
+
+
+class Representation(eqx.Module):
+    """What every representation offers: sizes, bounds and `embed`."""
+
+    dim: eqx.AbstractVar[int]
+    n_actions: eqx.AbstractVar[int]
+    L: eqx.AbstractVar[float | None]
+    B: eqx.AbstractVar[float | None]
+
+    def embed(self, context: Any) -> Array:
+        """One vector per action, (A, d)."""
+        raise NotImplementedError
+
+
+class Table(Representation):
+    """Features given for every (context index, action): phi(x, a) = features[x, a].
+
+    Args:
+        features: (n_contexts, n_actions, dim).
+        L: Bound on the norm of the features; their largest norm by default.
+        B: Bound on the norm of the parameter; estimated by the policy when None.
+
+    Example:
+        >>> Table([[[1.0, 0.0], [0.0, 2.0]]]).L
+        2.0
+    """
+
+    features: NDArray[np.float64]
+    dim: int = eqx.field(static=True)
+    n_actions: int = eqx.field(static=True)
+    L: float | None = eqx.field(static=True)
+    B: float | None = eqx.field(static=True)
+
+    def __init__(self, features: Any, *, L: float | None = None, B: float | None = None) -> None:
+        self.features = finite_array("features", features, "(n_contexts, n_actions, dim)")
+        self.n_actions, self.dim = (int(n) for n in self.features.shape[1:])
+        largest = float(np.linalg.norm(self.features, axis=-1).max())
+        self.L = _bound("L", L) or max(largest, np.finfo(float).tiny)
+        self.B = _bound("B", B)
+        if self.L < largest:
+            warnings.warn(
+                f"L = {self.L:g} was given but the features have norm {largest:g}: "
+                "confidence widths built on L do not hold.",
+                BoundExceeded,
+                stacklevel=2,
+            )
+
+    @property
+    def n_contexts(self) -> int:
+        """Number of contexts X."""
+        return int(self.features.shape[0])
+
+    @double
+    def embed(self, context: Any) -> Array:
+        """Look the features up, (A, d)."""
+        return jnp.asarray(self.features)[context]
+
+
+class Given(Representation):
+    """The context already is one vector per action, (n_actions, dim)."""
+
+    dim: int = eqx.field(static=True)
+    n_actions: int = eqx.field(static=True)
+    L: float | None = eqx.field(static=True)
+    B: float | None = eqx.field(static=True)
+
+    def __init__(
+        self, *, n_actions: int, dim: int, L: float | None = None, B: float | None = None
+    ) -> None:
+        self.n_actions, self.dim = count("n_actions", n_actions), count("dim", dim)
+        self.L, self.B = _bound("L", L), _bound("B", B)
+
+    @double
+    def embed(self, context: Any) -> Array:
+        """The context itself, (A, d)."""
+        return jnp.asarray(context, dtype=jnp.float64)
+
+
+class Mapped(Representation):
+    """Any function of the context that returns one vector per action, (n_actions, dim).
+
+    The function must be written with `jax.numpy`, since it runs inside compiled code.
+    """
+
+    function: Callable[[Any], Array] = eqx.field(static=True)
+    dim: int = eqx.field(static=True)
+    n_actions: int = eqx.field(static=True)
+    L: float | None = eqx.field(static=True)
+    B: float | None = eqx.field(static=True)
+
+    def __init__(
+        self,
+        function: Callable[[Any], Array],
+        *,
+        n_actions: int,
+        dim: int,
+        L: float | None = None,
+        B: float | None = None,
+    ) -> None:
+        self.function = function
+        self.n_actions, self.dim = count("n_actions", n_actions), count("dim", dim)
+        self.L, self.B = _bound("L", L), _bound("B", B)
+
+    @double
+    def embed(self, context: Any) -> Array:
+        """The function's value, (A, d)."""
+        phi = jnp.asarray(self.function(context), dtype=jnp.float64)
+        if phi.shape != (self.n_actions, self.dim):
+            raise InvalidArgument(
+                f"function must return an array of shape ({self.n_actions}, {self.dim}), "
+                f"got shape {phi.shape}."
+            )
+        return phi
+
+
+def as_representation(source: Any) -> Representation:
+    """A representation from what people have: one of ours, a problem's candidate, an array."""
+    if isinstance(source, Representation):
+        return source
+    if isinstance(source, Candidate):
+        return Table(source.features, B=max(float(np.linalg.norm(source.theta)), 1e-12))
+    if isinstance(source, np.ndarray | Array | list | tuple):
+        return Table(source)
+    raise InvalidType(
+        "representation must be a Representation, a candidate of a problem or an array of shape "
+        f"(n_contexts, n_actions, dim), got {type(source).__name__}."
+    )
+
+
+def as_representations(sources: Sequence[Any]) -> tuple[Representation, ...]:
+    """A non-empty set of representations over the same actions."""
+    candidates = tuple(as_representation(source) for source in sources)
+    if not candidates:
+        raise InvalidArgument("representations must hold at least one candidate, got an empty set.")
+    sizes = {candidate.n_actions for candidate in candidates}
+    if len(sizes) > 1:
+        raise InvalidArgument(
+            f"representations must share the number of actions, got {sorted(sizes)}."
+        )
+    return candidates
+
+
+def _bound(name: str, value: float | None) -> float | None:
+    return None if value is None else positive(name, value)
