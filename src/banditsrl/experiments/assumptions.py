@@ -66,7 +66,7 @@ def _of_representations(diagnoses: Sequence[Diagnosis]) -> Iterator[str]:
 
 
 def _named(indices: Sequence[int]) -> str:
-    return ("number " if len(indices) == 1 else "numbers ") + ", ".join(map(str, indices))
+    return f"representation{'s' * (len(indices) > 1)} {', '.join(map(str, indices))}"
 
 
 def _listed(indices: Sequence[int]) -> str:

@@ -109,7 +109,15 @@ def simulate(
         done += horizon * len(batch)
     carries, reports, ends = (list(column) for column in zip(*parts, strict=True))
     result = _result(
-        problem, policy, name, horizon, chosen, recorded, carries, reports, ends[0],
+        problem,
+        policy,
+        name,
+        horizon,
+        chosen,
+        recorded,
+        carries,
+        reports,
+        ends[0],
         time.perf_counter() - started,
     )
     _warn(result, reward_bound)
@@ -137,7 +145,9 @@ def _run(
         if deal is None or first % BLOCK == 0:
             deal = _deal(problem, keys, jnp.asarray(first // BLOCK))
             slots = _slots(recorded, first - first % BLOCK)
-        carry = _advance((policy, problem, deal, slots, jnp.asarray(first), jnp.asarray(last)), carry)
+        carry = _advance(
+            (policy, problem, deal, slots, jnp.asarray(first), jnp.asarray(last)), carry
+        )
         if last in ends:
             carry = _refresh((policy, keys, jnp.asarray(last)), carry)
             reports.append(_report(policy, carry.state))
@@ -217,7 +227,13 @@ def _advance(fixed: tuple[Any, Any, Deal, Array, Array, Array], carry: Carry) ->
 
 
 def _round(
-    policy: Any, problem: Any, step: Array, state: Any, tally: Tally, context: Any, noise: Array,
+    policy: Any,
+    problem: Any,
+    step: Array,
+    state: Any,
+    tally: Tally,
+    context: Any,
+    noise: Array,
     key: Array,
 ) -> tuple[Any, Tally, Array, Array, Array]:
     """One step of one seed."""
@@ -310,8 +326,9 @@ def _result(
         largest_reward=last["largest_reward"],
         phases=np.asarray(ends, dtype=np.int64),
         reports={k: np.moveaxis(joined([s[k] for s in stacked]), -1, 0) for k in stacked[0]},
-        state=jax.tree.map(lambda *leaves: jnp.concatenate(leaves, axis=-1),
-                           *[carry.state for carry in carries]),
+        state=jax.tree.map(
+            lambda *leaves: jnp.concatenate(leaves, axis=-1), *[carry.state for carry in carries]
+        ),
         pmf_draws=int(getattr(policy, "pmf_draws", 0)),
         seconds=seconds,
         **columns,

@@ -10,46 +10,55 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
+from banditsrl.linear.spectra import Spectrum
+
 NULL_EIGENVALUE = 1e-12
 """Eigenvalues below this share of the largest are zero: b has no component along them."""
 
-BISECTIONS = 120
-"""Halvings of the bracket of nu; 60 reach the last bit of nu, the rest cost nothing."""
+NEWTON_STEPS = 30
+"""Steps on the secular equation. 1 / ||theta(nu)|| is concave and nearly straight, so that Newton
+rises to the root from the left and has it to the last bit in about six."""
 
 
 class BallFit(NamedTuple):
-    """The best parameter in the ball, its squared error, and the spectrum found on the way."""
+    """The best parameter in the ball and its squared error."""
 
-    theta: Array  # (d,)
+    theta: Array  # (d,) in the eigenbasis of G, or in the original one
     squared_error: Array  # ()
-    eigenvalues: Array  # (d,) of G, ascending
 
 
-def ball_fit(gram: Array, b: Array, yy: Array, *, radius: Array) -> BallFit:
+def ball_fit(spectrum: Spectrum, b: Array, yy: Array, *, radius: Array) -> BallFit:
     """Minimise sum (phi . theta - y)^2 over ||theta|| <= radius.
 
     Args:
-        gram: G = sum phi phi^T, (d, d).
+        spectrum: Of G = sum phi phi^T, dimension d.
         b: sum phi y, (d,).
         yy: sum y^2.
         radius: B, the radius of the ball.
     """
-    values, vectors = jnp.linalg.eigh(gram)
-    present = values > NULL_EIGENVALUE * jnp.maximum(values[-1], 0.0)
-    c = jnp.where(present, vectors.T @ b, 0.0)  # (d,)
+    fit = diagonal_ball_fit(spectrum.values, spectrum.vectors.T @ b, yy, radius)
+    return BallFit(spectrum.vectors @ fit.theta, fit.squared_error)
 
-    def at(nu: Array) -> Array:
+
+def diagonal_ball_fit(values: Array, c: Array, yy: Array, radius: Array) -> BallFit:
+    """The same in the eigenbasis: G is diag(values) and b is c, both (d,).
+
+    Entries with no data (value and c zero, as from padding) change nothing.
+    """
+    present = values > NULL_EIGENVALUE * jnp.maximum(values.max(), 0.0)
+    c = jnp.where(present, c, 0.0)
+
+    def shrunk(nu: Array) -> Array:
         return jnp.where(present, c / jnp.where(present, values + nu, 1.0), 0.0)
 
-    def halve(_: int, bracket: tuple[Array, Array]) -> tuple[Array, Array]:
-        low, high = bracket
-        middle = 0.5 * (low + high)
-        outside = jnp.linalg.norm(at(middle)) > radius
-        return jnp.where(outside, middle, low), jnp.where(outside, high, middle)
+    def newton(_: int, nu: Array) -> Array:
+        z = shrunk(nu)
+        norm = jnp.sqrt((z * z).sum())
+        slope = (z * z / jnp.where(present, values + nu, 1.0)).sum()
+        outside = (norm > radius) & (slope > 0)
+        step = (norm / radius - 1.0) * norm**2 / jnp.where(outside, slope, 1.0)
+        return nu + jnp.where(outside, step, 0.0)
 
-    zero = jnp.zeros_like(yy)
-    free = jnp.linalg.norm(at(zero)) <= radius
-    _, nu = jax.lax.fori_loop(0, BISECTIONS, halve, (zero, jnp.linalg.norm(c) / radius))
-    z = at(jnp.where(free, zero, nu))
-    error = yy - 2.0 * (z @ c) + z @ (values * z)
-    return BallFit(vectors @ z, jnp.maximum(error, 0.0), values)
+    z = shrunk(jax.lax.fori_loop(0, NEWTON_STEPS, newton, jnp.zeros_like(yy)))
+    error = yy - 2.0 * (z * c).sum() + (values * z * z).sum()
+    return BallFit(z, jnp.maximum(error, 0.0))

@@ -14,35 +14,40 @@ from banditsrl.registry import Registry
 Number = Any  # a float, a NumPy array or a JAX array
 
 
-def beta(n: Number, *, dim: Number, delta: Number, sigma: Number, lam: Number, L: Number,
-         B: Number) -> Array:
+def beta(
+    n: Number, *, dim: Number, delta: Number, sigma: Number, lam: Number, L: Number, B: Number
+) -> Array:
     """beta_{n,delta}(phi): radius of the confidence ellipsoid after n samples (paper, Section 3)."""
     growth = dim * jnp.log1p(n * L**2 / (lam * dim))
     return sigma * jnp.sqrt(2.0 * jnp.log(1.0 / delta) + growth) + jnp.sqrt(lam) * B
 
 
-def authors_beta(n: Number, *, dim: Number, delta: Number, sigma: Number, lam: Number, L: Number,
-                 B: Number) -> Array:
+def authors_beta(
+    n: Number, *, dim: Number, delta: Number, sigma: Number, lam: Number, L: Number, B: Number
+) -> Array:
     """The same with log(1 + 2 n L / (lam d)), as in the authors' experiments."""
     growth = dim * jnp.log1p(2.0 * n * L / (lam * dim))
     return sigma * jnp.sqrt(2.0 * jnp.log(1.0 / delta) + growth) + jnp.sqrt(lam) * B
 
 
-def ucb_width(log_det: Number, *, delta: Number, sigma: Number, lam: Number, B: Number,
-              scale: Number = 1.0) -> Array:
+def ucb_width(
+    log_det: Number, *, delta: Number, sigma: Number, lam: Number, B: Number, scale: Number = 1.0
+) -> Array:
     """C_UCB, with `log_det` = log det V - log det(lam I); `scale` (alpha_UCB) on the noise only."""
     return scale * sigma * jnp.sqrt(log_det + 2.0 * jnp.log(1.0 / delta)) + jnp.sqrt(lam) * B
 
 
-def alpha(t: Number, *, dim: Number, n_candidates: Number, delta: Number, L: Number,
-          B: Number) -> Array:
+def alpha(
+    t: Number, *, dim: Number, n_candidates: Number, delta: Number, L: Number, B: Number
+) -> Array:
     """alpha_{t,delta}(phi): offset of the set Phi_t (constant 40), as in the paper."""
     log_term = jnp.log(8.0 * n_candidates**2 / delta) + 3.0 * jnp.log(t)
     return (40.0 * (log_term + dim * jnp.log(12.0 * L * B * t)) + 2.0) / t
 
 
-def tight_alpha(t: Number, *, dim: Number, n_candidates: Number, delta: Number, L: Number,
-                B: Number) -> Array:
+def tight_alpha(
+    t: Number, *, dim: Number, n_candidates: Number, delta: Number, L: Number, B: Number
+) -> Array:
     """The tighter offset of the authors' experiments."""
     log_term = 24.0 * jnp.log(2.0 * t) + 8.0 * jnp.log(n_candidates**2 / delta)
     return (log_term + 8.0 * dim * jnp.log(12.0 * L * B * t) + 1.0) / t

@@ -9,11 +9,11 @@ with. A step costs O(d^2); `refreshed` recomputes S from V, which keeps the drif
 
 from typing import NamedTuple
 
-import jax
 import jax.numpy as jnp
 from jax import Array
 
 from banditsrl.linear.lanes import lanes, matrix_times
+from banditsrl.linear.spectra import Spectrum, spectra
 
 
 class Ridge(NamedTuple):
@@ -67,22 +67,42 @@ def observed(ridge: Ridge, phi: Array, reward: Array) -> Ridge:
     )
 
 
-def from_moments(gram: Array, b: Array, n: Array, yy: Array, *, lam: float) -> Ridge:
-    """The statistics from `gram` = sum phi phi^T and the other sums, by one Cholesky."""
-    dim = gram.shape[0]
-    eye = jnp.eye(dim, dtype=jnp.float64)
-    V = gram + lam * eye
-    lower = jnp.linalg.cholesky(V)
-    root = jax.scipy.linalg.solve_triangular(lower, eye, lower=True).T
-    log_det = 2.0 * jnp.log(jnp.diagonal(lower)).sum() - dim * jnp.log(lam)
-    return Ridge(V, root, b, root @ (root.T @ b), log_det, n, yy)
+def from_spectrum(
+    spectrum: Spectrum, gram: Array, b: Array, n: Array, yy: Array, *, lam: float
+) -> Ridge:
+    """The statistics from `gram` = sum phi phi^T, its spectrum, and the other sums."""
+    shifted = jnp.maximum(spectrum.values, 0.0) + lam
+    root = spectrum.vectors / jnp.sqrt(shifted)  # (d, d): scales the columns
+    return Ridge(
+        V=gram + lam * jnp.eye(gram.shape[0], dtype=jnp.float64),
+        root=root,
+        b=b,
+        theta=root @ (root.T @ b),
+        log_det=jnp.log(shifted / lam).sum(),
+        n=n,
+        yy=yy,
+    )
 
 
 def refreshed(ridge: Ridge, *, lam: float) -> Ridge:
     """The same statistics with S, theta and log det recomputed from V and b."""
-    dim = ridge.b.shape[0]
-    gram = ridge.V - lam * jnp.eye(dim, dtype=jnp.float64)
-    return from_moments(gram, ridge.b, ridge.n, ridge.yy, lam=lam)
+    gram = ridge.V - lam * jnp.eye(ridge.b.shape[0], dtype=jnp.float64)
+    return from_spectrum(spectra([gram])[0], gram, ridge.b, ridge.n, ridge.yy, lam=lam)
+
+
+def padded(ridge: Ridge, dim: int, *, lam: float) -> Ridge:
+    """The same statistics of features with zeros appended up to `dim`."""
+    rest = jnp.eye(dim, dtype=jnp.float64)[:, ridge.b.shape[0] :]
+    return ridge._replace(
+        V=jnp.concatenate([_tall(ridge.V, dim), lam * rest], axis=1),
+        root=jnp.concatenate([_tall(ridge.root, dim), rest / jnp.sqrt(lam)], axis=1),
+        b=_tall(ridge.b, dim),
+        theta=_tall(ridge.theta, dim),
+    )
+
+
+def _tall(array: Array, dim: int) -> Array:
+    return jnp.pad(array, [(0, dim - array.shape[0])] + [(0, 0)] * (array.ndim - 1))
 
 
 def inverse(ridge: Ridge) -> Array:

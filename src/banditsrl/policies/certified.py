@@ -63,7 +63,9 @@ class CertifiedPolicy(Policy):
 
     base: Any = eqx.field(kw_only=True)
     sigma: float | None = setting(None, "noise level; a linear base's by default, else estimated")
-    lam: float | None = setting(None, "ridge regularizer lambda; a linear base's by default, else 1")
+    lam: float | None = setting(
+        None, "ridge regularizer lambda; a linear base's by default, else 1"
+    )
     delta: float | None = setting(None, "level of the test; a linear base's by default, else 0.01")
     delta_decay: float = setting(0.0, "p of the schedule delta / t^p; 0 keeps delta constant")
     glrt_scale: float | None = setting(1.0, "alpha_GLRT; 0 or None switches the test off")
@@ -96,7 +98,9 @@ class CertifiedPolicy(Policy):
             return getattr(linear, name, default) if here is None else here
 
         return Settings(
-            first("sigma", None), first("lam", 1.0), first("delta", 0.01),
+            first("sigma", None),
+            first("lam", 1.0),
+            first("delta", 0.01),
             first("conventions", "paper"),
         )
 
@@ -243,8 +247,9 @@ class CertifiedPolicy(Policy):
             sigma=self.noise(state.ridge, facts),
             B=facts.B,
         )
-        rule = dataclasses.replace(self.base, lam=self.settings.lam,
-                                   conventions=self.settings.conventions)
+        rule = dataclasses.replace(
+            self.base, lam=self.settings.lam, conventions=self.settings.conventions
+        )
         return rule.decide(view, key)
 
     def _taught(self, base: Any, context: Any, phi: Array, action: Any, reward: Array) -> Any:

@@ -17,10 +17,9 @@ from banditsrl.arguments import above, at_least, one_of, positive, probability
 from banditsrl.linear.bounds import OFFSETS, ucb_width
 from banditsrl.linear.glrt import checked_mask, score
 from banditsrl.linear.lanes import double, indices, lanes
-from banditsrl.linear.ridge import Ridge, empty, noise_estimate, observed, refreshed
+from banditsrl.linear.ridge import Ridge, empty, noise_estimate, observed
 from banditsrl.policies.history import History
 from banditsrl.policies.linear import known_or, largest_norm, maximisers
-from banditsrl.policies.moments import Moments
 from banditsrl.policies.policy import (
     CONVENTIONS,
     Choice,
@@ -32,7 +31,7 @@ from banditsrl.policies.policy import (
     uniform_over,
     untested,
 )
-from banditsrl.policies.selection import compatible, fitted
+from banditsrl.policies.selection import Fit, compatible, fitted
 from banditsrl.representations.fixed import Representation, as_representations
 
 
@@ -89,10 +88,12 @@ class Leader(Policy):
     def act(self, state: LeaderState, context: Any, mask: Any, key: Array) -> Choice:
         """Optimism under the tightest active candidate of each action."""
         available = checked_mask(mask, self.representations[0].n_actions)
-        bounds = jnp.stack([
-            self._ucb(r, ridge, context)
-            for r, ridge in zip(self.representations, state.ridges, strict=True)
-        ])  # (M, A)
+        bounds = jnp.stack(
+            [
+                self._ucb(r, ridge, context)
+                for r, ridge in zip(self.representations, state.ridges, strict=True)
+            ]
+        )  # (M, A)
         action, pmf, used = lanes(_tightest)(bounds, state.active, available, quantile(key))
         return untested(action, pmf, used)
 
@@ -113,20 +114,31 @@ class Leader(Policy):
             observed(ridge, phi[action], reward)
             for ridge, phi in zip(state.ridges, embedded, strict=True)
         )
-        norms = jnp.stack([
-            largest_norm(r, phi, state.largest_norm[k])
-            for k, (r, phi) in enumerate(zip(self.representations, embedded, strict=True))
-        ])
+        norms = jnp.stack(
+            [
+                largest_norm(r, phi, state.largest_norm[k])
+                for k, (r, phi) in enumerate(zip(self.representations, embedded, strict=True))
+            ]
+        )
         return LeaderState(ridges, state.active, norms)
 
     @double
     def refresh(self, state: LeaderState, history: History, key: Array) -> LeaderState:
         """Refresh the statistics and recompute the set."""
         del history, key
-        ridges = tuple(refreshed(ridge, lam=self.lam) for ridge in state.ridges)
+        eyes = [self.lam * jnp.eye(r.dim, dtype=jnp.float64) for r in self.representations]
+        fits = fitted(
+            [(ridge.V - eye, ridge.b) for ridge, eye in zip(state.ridges, eyes, strict=True)],
+            state.ridges[0].n,
+            state.ridges[0].yy,
+            B=[r.B for r in self.representations],
+            lam=self.lam,
+            in_ball=self.conventions != "authors",
+        )
+        ridges = tuple(fit.ridge for fit in fits)
         if not self.eliminate:
             return state._replace(ridges=ridges)
-        active = self._compatible(state)
+        active = self._compatible(state, fits)
         if self.conventions == "authors":  # elimination is permanent
             active = active & state.active
         return LeaderState(ridges, active, state.largest_norm)
@@ -148,15 +160,8 @@ class Leader(Policy):
         )
         return scores.values + (self.ucb_scale if authors else 1.0) * width * scores.norms
 
-    def _compatible(self, state: LeaderState) -> Array:
-        in_ball = self.conventions != "authors"
-        t, yy = state.ridges[0].n, state.ridges[0].yy
-        fits = []
-        for r, ridge in zip(self.representations, state.ridges, strict=True):
-            zero = jnp.zeros(())
-            gram = ridge.V - self.lam * jnp.eye(r.dim)
-            moments = Moments(gram, ridge.b, zero, zero, zero)
-            fits.append(fitted(moments, yy, t, B=r.B, lam=self.lam, in_ball=in_ball))
+    def _compatible(self, state: LeaderState, fits: list[Fit]) -> Array:
+        t = state.ridges[0].n
         pairs = list(zip(self.representations, fits, strict=True))
         return compatible(
             jnp.stack([f.squared_error for f in fits]) / t,
@@ -175,9 +180,7 @@ class Leader(Policy):
         return "tight" if self.conventions == "authors" else "paper"
 
 
-def _tightest(
-    bounds: Array, active: Array, mask: Array, u: Array
-) -> tuple[Array, Array, Array]:
+def _tightest(bounds: Array, active: Array, mask: Array, u: Array) -> tuple[Array, Array, Array]:
     """The action, its pmf, and the candidate whose bound decided it, from bounds (M, A)."""
     kept = jnp.where(active[:, None], bounds, jnp.inf)
     optimism = jnp.where(mask, kept.min(0), -jnp.inf)  # (A,)

@@ -157,8 +157,9 @@ class LinearPolicy(Policy):
         return self.representation
 
 
-def viewed(scores: Scores, ridge: Ridge, mask: Array, *, level: Array, step: Array, sigma: Array,
-           B: Array) -> View:
+def viewed(
+    scores: Scores, ridge: Ridge, mask: Array, *, level: Array, step: Array, sigma: Array, B: Array
+) -> View:
     """The view of one context, from its scores and the statistics behind them."""
     return View(
         scores.values, scores.norms, scores.whitened, mask, step, ridge.log_det, level, sigma, B

@@ -31,18 +31,20 @@ class Cells(NamedTuple):
 
     n: Array  # (X A,)
     y: Array  # (X A,) sum of rewards
+    yy: Array  # ()     sum of squared rewards, over all
 
 
 def gathered(
     candidates: Sequence[Representation], history: History, *, needs_forms: bool
-) -> list[Moments]:
-    """The moments of every candidate; without `needs_forms` the two forms are left at zero."""
+) -> tuple[list[Moments], Array]:
+    """The moments of every candidate, and sum y^2; without `needs_forms` the forms stay zero."""
     first = candidates[0]
     if isinstance(first, Table) and tables_only(candidates):
         counted = _cells(history, first.n_contexts, first.n_actions)
         tables = [c for c in candidates if isinstance(c, Table)]
-        return [_of_table(table, counted, needs_forms) for table in tables]
-    return [_of_history(candidate, history, needs_forms) for candidate in candidates]
+        return [_of_table(table, counted, needs_forms) for table in tables], counted.yy
+    found = [_of_history(candidate, history, needs_forms) for candidate in candidates]
+    return found, _total_squares(history)
 
 
 def tables_only(candidates: Sequence[Representation]) -> bool:
@@ -51,8 +53,7 @@ def tables_only(candidates: Sequence[Representation]) -> bool:
     return len(shapes) == 1 and None not in shapes
 
 
-def total_squares(history: History) -> Array:
-    """sum y^2 over the history."""
+def _total_squares(history: History) -> Array:
     return folded(
         history,
         jnp.zeros((), dtype=jnp.float64),
@@ -63,13 +64,15 @@ def total_squares(history: History) -> Array:
 def _cells(history: History, n_contexts: int, n_actions: int) -> Cells:
     def step(carry: Cells, rounds: Rounds) -> Cells:
         at = rounds.contexts * n_actions + rounds.actions
+        rewards = jnp.where(rounds.valid, rounds.rewards, 0.0)
         return Cells(
             carry.n.at[at].add(rounds.valid.astype(jnp.float64)),
-            carry.y.at[at].add(jnp.where(rounds.valid, rounds.rewards, 0.0)),
+            carry.y.at[at].add(rewards),
+            carry.yy + (rewards**2).sum(),
         )
 
     zeros = jnp.zeros(n_contexts * n_actions, dtype=jnp.float64)
-    return folded(history, Cells(zeros, zeros), step)
+    return folded(history, Cells(zeros, zeros, jnp.zeros(())), step)
 
 
 def _of_table(table: Table, counted: Cells, needs_forms: bool) -> Moments:

@@ -86,9 +86,7 @@ class Policy(eqx.Module):
         return 0
 
 
-def learned(
-    policy: Any, state: Any, context: Any, action: Any, reward: Any, certified: Any
-) -> Any:
+def learned(policy: Any, state: Any, context: Any, action: Any, reward: Any, certified: Any) -> Any:
     """`policy.learn`, telling it whether the round was certified if it wants to know."""
     if "certified" in inspect.signature(policy.learn).parameters:
         return policy.learn(state, context, action, reward, certified=certified)

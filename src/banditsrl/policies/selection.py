@@ -12,12 +12,19 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
-from banditsrl.linear.ball import ball_fit
+from banditsrl.linear.ball import diagonal_ball_fit
 from banditsrl.linear.bounds import OFFSETS
-from banditsrl.linear.ridge import Ridge, from_moments, noise_estimate, squared_error
+from banditsrl.linear.ridge import (
+    Ridge,
+    from_spectrum,
+    noise_estimate,
+    padded,
+    squared_error,
+)
+from banditsrl.linear.spectra import spectra
 from banditsrl.policies.history import History
 from banditsrl.policies.linear import known_or
-from banditsrl.policies.moments import Moments, gathered, total_squares
+from banditsrl.policies.moments import gathered
 from banditsrl.representations.fixed import Representation
 from banditsrl.representations.losses import Evidence
 
@@ -28,29 +35,33 @@ LOSS_TIE = 1e-9
 class Fit(NamedTuple):
     """How well one candidate explains the rewards, and its spectrum."""
 
+    ridge: Ridge  # refreshed statistics
     squared_error: Array  # () of the best theta in the ball
     lambda_min: Array  # () smallest eigenvalue of the Gram matrix
-    theta_norm: Array  # () norm of the ridge estimate
-    sigma: Array  # () noise level that the residuals suggest
+
+    @property
+    def theta_norm(self) -> Array:
+        """Norm of the ridge estimate."""
+        return jnp.sqrt((self.ridge.theta**2).sum())
+
+    @property
+    def sigma(self) -> Array:
+        """The noise level that the residuals suggest."""
+        return noise_estimate(self.ridge, jnp.asarray(float(self.ridge.b.size)))
 
 
 class Weighed(NamedTuple):
     """All candidates weighed at the end of a phase."""
 
     evidence: Evidence
-    moments: list[Moments]
-    yy: Array  # () sum y^2
-
-    @property
-    def largest_norms(self) -> Array:
-        """Of the contexts seen, (M,)."""
-        return jnp.stack([m.largest_norm for m in self.moments])
+    fits: list[Fit]
+    largest_norms: Array  # (M,) of the contexts seen
 
     def ridge(self, chosen: Array, dim: int, *, lam: float) -> Ridge:
         """The statistics of one candidate, padded to `dim`."""
-        grams = jnp.stack([pad(pad(m.gram, dim).T, dim) for m in self.moments])
-        bs = jnp.stack([pad(m.b, dim) for m in self.moments])
-        return from_moments(grams[chosen], bs[chosen], self.evidence.t, self.yy, lam=lam)
+        every = [padded(fit.ridge, dim, lam=lam) for fit in self.fits]
+        ridge: Ridge = jax.tree.map(lambda *leaves: jnp.stack(leaves)[chosen], *every)
+        return ridge
 
 
 def weigh(
@@ -66,10 +77,11 @@ def weigh(
     needs_forms: bool,
 ) -> Weighed:
     """Fit every candidate to the history, eliminate, and collect the evidence for the loss."""
-    t, yy = history.n.astype(jnp.float64), total_squares(history)
-    moments = gathered(candidates, history, needs_forms=needs_forms)
+    t = history.n.astype(jnp.float64)
+    moments, yy = gathered(candidates, history, needs_forms=needs_forms)
     pairs = list(zip(candidates, moments, strict=True))
-    fits = [fitted(m, yy, t, B=c.B, lam=lam, in_ball=in_ball) for c, m in pairs]
+    sums = [(m.gram, m.b) for m in moments]
+    fits = fitted(sums, t, yy, B=[c.B for c in candidates], lam=lam, in_ball=in_ball)
     dim = jnp.asarray([float(c.dim) for c in candidates])
     L = jnp.stack([known_or(c.L, m.largest_norm) for c, m in pairs])
     B = jnp.stack([known_or(c.B, f.theta_norm) for c, f in zip(candidates, fits, strict=True)])
@@ -89,19 +101,41 @@ def weigh(
         level=level,
         n_actions=candidates[0].n_actions,
     )
-    return Weighed(evidence, moments, yy)
+    return Weighed(evidence, fits, jnp.stack([m.largest_norm for m in moments]))
 
 
 def fitted(
-    moments: Moments, yy: Array, t: Array, *, B: float | None, lam: float, in_ball: bool
-) -> Fit:
-    """The best fit in the ball (or the ridge fit), and the spectrum of the played features."""
-    ridge = from_moments(moments.gram, moments.b, t, yy, lam=lam)
-    radius = jnp.full((), jnp.inf) if B is None else jnp.asarray(B)
-    ball = ball_fit(moments.gram, moments.b, yy, radius=radius)
-    error = ball.squared_error if in_ball else squared_error(ridge, ridge.theta, lam=lam)
-    norm = jnp.sqrt((ridge.theta**2).sum())
-    return Fit(error, ball.eigenvalues[0], norm, noise_estimate(ridge, jnp.asarray(ridge.b.size)))
+    sums: Sequence[tuple[Array, Array]],
+    t: Array,
+    yy: Array,
+    *,
+    B: Sequence[float | None],
+    lam: float,
+    in_ball: bool,
+) -> list[Fit]:
+    """The fit of every candidate from its (gram, b): the best in the ball, or the ridge fit."""
+    found = spectra([gram for gram, _ in sums])
+    ridges = [
+        from_spectrum(spectrum, gram, b, t, yy, lam=lam)
+        for spectrum, (gram, b) in zip(found, sums, strict=True)
+    ]
+    errors = [squared_error(ridge, ridge.theta, lam=lam) for ridge in ridges]
+    if in_ball:
+        projected = [s.vectors.T @ b for s, (_, b) in zip(found, sums, strict=True)]
+        radii = jnp.asarray([jnp.inf if bound is None else bound for bound in B])
+        values, c = _stacked([s.values for s in found]), _stacked(projected)  # (M, d)
+        best = jax.vmap(diagonal_ball_fit, in_axes=(0, 0, None, 0))(values, c, yy, radii)
+        errors = list(best.squared_error)
+    return [
+        Fit(ridge, error, spectrum.values[0])
+        for ridge, error, spectrum in zip(ridges, errors, found, strict=True)
+    ]
+
+
+def _stacked(vectors: Sequence[Array]) -> Array:
+    """Vectors of different length, padded with zeros, (M, d)."""
+    dim = max(vector.shape[0] for vector in vectors)
+    return jnp.stack([jnp.pad(vector, (0, dim - vector.shape[0])) for vector in vectors])
 
 
 def compatible(
@@ -118,9 +152,3 @@ def smallest(losses: Array, evidence: Evidence, key: Array) -> Array:
     tied = contenders <= contenders.min() + LOSS_TIE * evidence.t
     lots = jax.random.uniform(key, losses.shape, dtype=jnp.float32)
     return jnp.argmax(jnp.where(tied, lots, -1.0)).astype(jnp.int32)
-
-
-def pad(array: Array, dim: int) -> Array:
-    """`array` (..., d) with zeros appended along the last axis up to `dim`."""
-    widths = [(0, 0)] * (array.ndim - 1) + [(0, dim - array.shape[-1])]
-    return jnp.pad(array, widths)

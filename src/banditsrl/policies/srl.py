@@ -23,7 +23,7 @@ from banditsrl.policies.history import History
 from banditsrl.policies.linear import known_or
 from banditsrl.policies.moments import tables_only
 from banditsrl.policies.policy import learned, setting
-from banditsrl.policies.selection import pad, smallest, weigh
+from banditsrl.policies.selection import smallest, weigh
 from banditsrl.representations.fixed import Representation, Table, as_representations
 from banditsrl.representations.losses import Loss, as_loss
 
@@ -111,8 +111,7 @@ class BanditSRL(CertifiedPolicy):
         """Candidate m's embedding of a context, padded with zeros, (A, d)."""
         if tables_only(self.representations):
             return self._stacked[m, context]
-        every = [pad(r.embed(context), self.largest_dim) for r in self.representations]
-        return jnp.stack(every)[m]
+        return jnp.stack([self._wide(r.embed(context)) for r in self.representations])[m]
 
     def facts(self, state: CertifiedState) -> Facts:
         """Dimension and bounds of the current candidate."""
@@ -203,7 +202,10 @@ class BanditSRL(CertifiedPolicy):
     @property
     def _stacked(self) -> Array:
         """All tables, padded, (M, X, A, d)."""
-        return jnp.stack([
-            pad(jnp.asarray(r.features), self.largest_dim)
-            for r in self.representations if isinstance(r, Table)
-        ])
+        tables = [r.features for r in self.representations if isinstance(r, Table)]
+        return jnp.stack([self._wide(jnp.asarray(features)) for features in tables])
+
+    def _wide(self, phi: Array) -> Array:
+        """`phi` (..., d) with zeros appended up to the largest dimension."""
+        missing = self.largest_dim - phi.shape[-1]
+        return jnp.pad(phi, [(0, 0)] * (phi.ndim - 1) + [(0, missing)])

@@ -1,7 +1,7 @@
 """The paper's linear problems, generated: varying dimension (four variants) and mixing.
 
 All share one construction: reference features N(0, 1) of dimension 6 for 20 contexts and 5
-actions (smallest gap 0.1), a unit parameter, noise 0.3. The reference is HLS; every other candidate predicts the
+actions, a unit parameter, noise 0.3. The reference is HLS; every other candidate predicts the
 same rewards but was bent so that its optimal actions no longer span the space. A generated
 problem verifies what its name promises and refuses to exist otherwise.
 """
@@ -20,12 +20,16 @@ N_CONTEXTS, N_ACTIONS, DIM, NOISE_STD = 20, 5, 6, 0.3
 RANDOM_DIMS = (3, 9, 12, 12, 18)
 N_PADDING = 5
 
-MIN_GAP = 0.1
-"""Contexts whose two best actions are closer than this are drawn again.
+MIN_GAP = 0.14
+"""Contexts whose two best actions are closer than in the paper's instance are drawn again.
 
 The time after which regret is flat grows like 1 / gap^2, and the smallest gap of twenty normal
-contexts is often 0.01: no horizon of the paper (whose instance has 0.14) would show it.
+contexts is often 0.01: no horizon of the paper would show it.
 """
+
+MIN_LAMBDA_STAR = 0.5
+"""Reference features with a smaller lambda-star are drawn again, for the same reason: the time to
+select the HLS candidate grows like 1 / lambda-star (the paper's instance has 0.88)."""
 
 REALIZABLE_TOLERANCE = 1e-9
 """Generated in float64, so what remains is rounding (some 1e-15)."""
@@ -93,16 +97,24 @@ def mixing(*, seed: int = 0) -> FiniteProblem:
 
 
 def _reference(rng: np.random.Generator) -> tuple[Table, Table]:
+    """Normal features and a unit parameter with a gap and a lambda-star that can be seen."""
     theta = rng.standard_normal(DIM)
     theta /= np.linalg.norm(theta)
-    features = np.empty((N_CONTEXTS, N_ACTIONS, DIM))
-    for x in range(N_CONTEXTS):
-        gap = 0.0
-        while gap < MIN_GAP:
-            features[x] = rng.standard_normal((N_ACTIONS, DIM))
-            second, best = np.sort(features[x] @ theta)[-2:]
-            gap = best - second
+    lambda_star = 0.0
+    while lambda_star < MIN_LAMBDA_STAR:
+        features = np.stack([_context(theta, rng) for _ in range(N_CONTEXTS)])
+        optimal = features[np.arange(N_CONTEXTS), (features @ theta).argmax(axis=1)]
+        lambda_star = np.linalg.eigvalsh(optimal.T @ optimal / N_CONTEXTS)[0]
     return features, theta
+
+
+def _context(theta: Table, rng: np.random.Generator) -> Table:
+    """Normal features of one context, (A, d), with a gap of at least MIN_GAP."""
+    while True:
+        features = rng.standard_normal((N_ACTIONS, DIM))
+        second, best = np.sort(features @ theta)[-2:]
+        if best - second >= MIN_GAP:
+            return features
 
 
 def _collinear(features: Table, theta: Table, dim: int, rng: np.random.Generator) -> Candidate:

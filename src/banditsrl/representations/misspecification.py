@@ -129,11 +129,8 @@ def _prepare(problem: FiniteProblem, table: Floats) -> tuple[_Choices, float]:
 
 def _starts(choices: _Choices) -> Iterator[Floats]:
     """Parameters to start from: zero, the fit to all actions, and fits to random policies."""
-    dim = choices.phi.shape[-1]
-    yield np.zeros(dim)
-    share = np.sqrt(choices.weights)[:, None] * choices.available
-    rows, targets = choices.phi * share[..., None], choices.means * share
-    yield np.linalg.lstsq(rows.reshape(-1, dim), targets.ravel(), rcond=None)[0]
+    yield np.zeros(choices.phi.shape[-1])
+    yield np.einsum("x,xa,xad->d", choices.weights, choices.means, choices.phi)  # whitened
     rng = np.random.default_rng(0)
     for _ in range(N_RANDOM_STARTS):
         drawn = np.where(choices.available, rng.random(choices.available.shape), -1.0)
