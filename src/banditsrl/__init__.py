@@ -3,6 +3,7 @@
 from banditsrl import errors, policies, problems, representations
 from banditsrl.experiments.result import Result
 from banditsrl.experiments.simulate import simulate
+from banditsrl.experiments.theory import theory
 from banditsrl.linear.glrt import glr
 from banditsrl.policies import (
     GLRT,
@@ -17,6 +18,11 @@ from banditsrl.policies import (
     LinUCB,
     Policy,
     Uniform,
+    check_policy,
+    load_state,
+    make_policy,
+    save_state,
+    warm_start,
 )
 from banditsrl.problems import FiniteProblem, make_problem, read_problem
 from banditsrl.representations import Diagnosis, diagnose
@@ -39,13 +45,19 @@ __all__ = [
     "Policy",
     "Result",
     "Uniform",
+    "check_policy",
     "diagnose",
     "errors",
     "glr",
+    "load_state",
+    "make_policy",
     "make_problem",
     "policies",
     "problems",
     "read_problem",
     "representations",
+    "save_state",
     "simulate",
+    "theory",
+    "warm_start",
 ]

@@ -1,6 +1,8 @@
 """Policies choose an action in an embedding and learn from the reward."""
 
+from banditsrl.policies.catalogue import POLICIES, make_policy
 from banditsrl.policies.certified import CertifiedPolicy, CertifiedState
+from banditsrl.policies.contract import check_policy
 from banditsrl.policies.egreedy import EpsilonGreedy
 from banditsrl.policies.glrt import GLRT
 from banditsrl.policies.greedy import Greedy
@@ -10,14 +12,17 @@ from banditsrl.policies.leader import Leader
 from banditsrl.policies.linear import LinearPolicy, View
 from banditsrl.policies.lints import LinTS
 from banditsrl.policies.linucb import OFUL, LinUCB
+from banditsrl.policies.logged import warm_start
 from banditsrl.policies.policy import Choice, Policy, phase_ends
 from banditsrl.policies.srl import BanditSRL
+from banditsrl.policies.storage import load_state, save_state
 from banditsrl.policies.uniform import Uniform
 
 __all__ = [
     "GLRT",
     "IGW",
     "OFUL",
+    "POLICIES",
     "BanditSRL",
     "CertifiedPolicy",
     "CertifiedState",
@@ -32,5 +37,10 @@ __all__ = [
     "Policy",
     "Uniform",
     "View",
+    "check_policy",
+    "load_state",
+    "make_policy",
     "phase_ends",
+    "save_state",
+    "warm_start",
 ]

@@ -118,10 +118,11 @@ def _context(theta: Table, rng: np.random.Generator) -> Table:
 
 
 def _collinear(features: Table, theta: Table, dim: int, rng: np.random.Generator) -> Candidate:
-    """Realizable in dimension `dim`, with all optimal actions on one line."""
-    surplus = features[..., dim - 1 :] @ theta[dim - 1 :]
+    """Realizable in dimension `dim` by a unit parameter, with all optimal actions on one line."""
+    weight = np.linalg.norm(theta[dim - 1 :])
+    surplus = features[..., dim - 1 :] @ theta[dim - 1 :] / weight
     folded = np.concatenate([features[..., : dim - 1], surplus[..., None]], axis=-1)
-    short = np.append(theta[: dim - 1], 1.0)
+    short = np.append(theta[: dim - 1], weight)
     means = folded @ short
     rows, best = np.arange(N_CONTEXTS), means.argmax(axis=1)
     folded[rows, best] = means[rows, best][:, None] * short / (short @ short)

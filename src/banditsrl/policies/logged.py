@@ -1,0 +1,73 @@
+"""How does a policy start from logged data? Teach it the log, then refresh it once."""
+
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+
+from banditsrl.arguments import finite_array
+from banditsrl.errors import InvalidArgument
+from banditsrl.linear.lanes import double
+from banditsrl.policies.history import History, allocate
+from banditsrl.policies.policy import learned
+
+
+@double
+def warm_start(
+    policy: Any, key: Array, *, contexts: Any, actions: Any, rewards: Any, capacity: int = 0
+) -> tuple[Any, History]:
+    """A state that has learned from logged rounds, and the history that holds them.
+
+    The rounds count as explored (the log's author chose them), whatever policy chose them: the
+    estimates are unbiased, and for a policy with a test the certificates are as good as with its
+    own data.
+
+    Args:
+        policy: Any policy.
+        key: For the policy's own initial state and its refresh.
+        contexts: As the problem deals them; the first axis counts the rounds.
+        actions: (n,) indices.
+        rewards: (n,).
+        capacity: Room for this many further rounds in the history.
+    """
+    rewards = finite_array("rewards", rewards, "(n,)")
+    actions = np.asarray(actions)
+    n = len(rewards)
+    if actions.shape != (n,) or not np.issubdtype(actions.dtype, np.integer):
+        raise InvalidArgument(
+            f"actions must be {n} integers, one per reward, got {actions.dtype} of shape "
+            f"{actions.shape}."
+        )
+    lengths = {len(leaf) for leaf in jax.tree.leaves(contexts)}
+    if lengths != {n}:
+        raise InvalidArgument(f"contexts must hold {n} rounds, got {sorted(lengths)}.")
+    history = _filled(contexts, actions, rewards, n + capacity)
+    return _taught(policy, history, key), history
+
+
+def _filled(contexts: Any, actions: Any, rewards: Any, capacity: int) -> History:
+    n = len(rewards)
+    first = jax.tree.map(lambda leaf: jnp.asarray(leaf)[0], contexts)
+    empty = allocate(first, capacity)
+    return empty._replace(
+        contexts=jax.tree.map(lambda buffer, x: buffer.at[:n].set(x), empty.contexts, contexts),
+        actions=empty.actions.at[:n].set(actions),
+        rewards=empty.rewards.at[:n].set(rewards),
+        n=jnp.asarray(n, dtype=jnp.int32),
+    )
+
+
+@eqx.filter_jit
+def _taught(policy: Any, history: History, key: Array) -> Any:
+    init_key, refresh_key = jax.random.split(key)
+
+    def one(i: Array, state: Any) -> Any:
+        context = jax.tree.map(lambda leaf: leaf[i], history.contexts)
+        return learned(policy, state, context, history.actions[i], history.rewards[i], False)
+
+    state = jax.lax.fori_loop(0, history.n, one, policy.init(init_key))
+    refresh = getattr(policy, "refresh", None)
+    return state if refresh is None else refresh(state, history, refresh_key)

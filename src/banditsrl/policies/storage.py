@@ -1,0 +1,120 @@
+"""How does a policy's state survive a restart? One file with a schema version and a fingerprint.
+
+A state means nothing without the policy that made it, so the file carries a description of that
+policy (class, settings, and a digest of its arrays); a file of another schema version or of
+another policy is refused rather than half understood.
+"""
+
+import dataclasses
+import hashlib
+import json
+import os
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+
+from banditsrl.errors import StateFileError
+from banditsrl.linear.lanes import double
+
+SCHEMA = 1
+"""Raised whenever the layout of a state or of the file changes."""
+
+HEADER = "header"
+
+
+@double
+def save_state(path: str | Path, policy: Any, state: Any) -> None:
+    """Write `state` of `policy` to a file, in one piece or not at all."""
+    path = Path(path)
+    leaves = jax.tree.leaves(state)
+    header = {
+        "schema": SCHEMA,
+        "policy": describe(policy),
+        "keys": [_is_key(leaf) for leaf in leaves],
+    }
+    arrays = {f"leaf{i}": _raw(leaf) for i, leaf in enumerate(leaves)}
+    partial = path.with_name(path.name + ".partial")
+    with partial.open("wb") as file:
+        np.savez(file, **{HEADER: np.array(json.dumps(header))}, **arrays)
+        file.flush()
+        os.fsync(file.fileno())
+    partial.replace(path)
+
+
+@double
+def load_state(path: str | Path, policy: Any) -> Any:
+    """Read the state that `save_state` wrote for the same policy."""
+    path = Path(path)
+    header, leaves = _read(path)
+    if header.get("schema") != SCHEMA:
+        raise StateFileError(
+            f"{path}: schema must be {SCHEMA}, got {header.get('schema')!r}; "
+            "it was written by another version."
+        )
+    if header["policy"] != describe(policy):
+        raise StateFileError(
+            f"{path}: holds the state of another policy ({difference(header['policy'], policy)})."
+        )
+    structure = jax.tree.structure(jax.eval_shape(policy.init, jax.random.key(0)))
+    if structure.num_leaves != len(leaves):
+        raise StateFileError(
+            f"{path}: must hold {structure.num_leaves} arrays, got {len(leaves)}."
+        )
+    restored = [
+        jax.random.wrap_key_data(jnp.asarray(leaf)) if is_key else jnp.asarray(leaf)
+        for leaf, is_key in zip(leaves, header["keys"], strict=True)
+    ]
+    return jax.tree.unflatten(structure, restored)
+
+
+def describe(thing: Any) -> Any:
+    """What makes two policies the same: classes, settings, and digests of arrays, as JSON."""
+    if dataclasses.is_dataclass(thing) and not isinstance(thing, type):
+        fields = {f.name: describe(getattr(thing, f.name)) for f in dataclasses.fields(thing)}
+        return {"class": type(thing).__qualname__, **fields}
+    if isinstance(thing, np.ndarray | Array):
+        array = np.ascontiguousarray(_raw(thing))
+        digest = hashlib.sha256(array.tobytes()).hexdigest()[:16]
+        return {"array": [str(array.dtype), list(array.shape), digest]}
+    if isinstance(thing, list | tuple):
+        return [describe(item) for item in thing]
+    if thing is None or isinstance(thing, bool | int | float | str):
+        return thing
+    if hasattr(thing, "__qualname__"):
+        return {"function": thing.__qualname__}
+    settings = {k: describe(v) for k, v in sorted(vars(thing).items())}
+    return {"class": type(thing).__qualname__, **settings}
+
+
+def difference(written: Any, policy: Any) -> str:
+    """The first thing in which a written description and a policy differ, in words."""
+    wanted = describe(policy)
+    if not isinstance(written, dict) or written.get("class") != wanted.get("class"):
+        found = written.get("class") if isinstance(written, dict) else written
+        return f"{found}, not {wanted.get('class')}"
+    name = next(k for k in {**written, **wanted} if written.get(k) != wanted.get(k))
+    return f"{name} is not the same"
+
+
+def _read(path: Path) -> tuple[dict[str, Any], list[Any]]:
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            header = json.loads(str(file[HEADER]))
+            return header, [file[f"leaf{i}"] for i in range(len(header["keys"]))]
+    except OSError as error:
+        raise StateFileError(f"{path}: cannot be read ({error.strerror or error}).") from error
+    except (KeyError, ValueError, zipfile.BadZipFile) as error:
+        raise StateFileError(f"{path}: is not a state file, or is damaged.") from error
+
+
+def _is_key(leaf: Any) -> bool:
+    return isinstance(leaf, Array) and jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key)
+
+
+def _raw(leaf: Any) -> Any:
+    return np.asarray(jax.random.key_data(leaf) if _is_key(leaf) else leaf)

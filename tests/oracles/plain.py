@@ -1,0 +1,246 @@
+"""What do the algorithms do, step by step? One seed after another, straight from the definitions.
+
+Nothing is carried from round to round except V and b: the inverse, the estimate and the
+determinant are computed anew each time, and every minimum and maximum is a loop over actions.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from . import Outcome
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+BISECTIONS = 200
+"""More halvings than float64 has digits, so that the root is exact to the last one."""
+
+
+class Settings(NamedTuple):
+    """What both algorithms are told."""
+
+    sigma: float
+    lam: float
+    delta: float
+
+
+class Representation(NamedTuple):
+    """phi(x, a) = features[x, a] and the bound B on the parameter; L is the largest norm."""
+
+    features: Floats  # (X, A, d)
+    B: float
+
+    @property
+    def dim(self) -> int:
+        return int(self.features.shape[2])
+
+    @property
+    def L(self) -> float:
+        return float(np.linalg.norm(self.features, axis=-1).max())
+
+
+def linucb_glrt(
+    features: Floats,
+    means: Floats,
+    contexts: Integers,
+    noises: Floats,
+    *,
+    B: float,
+    sigma: float,
+    lam: float = 1.0,
+    delta: float = 0.01,
+) -> Outcome:
+    """LinUCB under the likelihood ratio test on one representation.
+
+    Args:
+        features: (X, A, d).
+        means: Mean rewards, (X, A).
+        contexts: Context of every round and seed, (T, S).
+        noises: What is added to the mean reward, (T, S).
+        B: Bound on the norm of the parameter.
+        sigma: Noise level.
+        lam: Ridge regularizer.
+        delta: Level of the test and of the widths.
+    """
+    n_steps, n_seeds = contexts.shape
+    representation = Representation(features, B)
+    L, settings = representation.L, Settings(sigma, lam, delta)
+    regret, certified = np.zeros(n_seeds), np.zeros(n_seeds, dtype=np.int64)
+    for seed in range(n_seeds):
+        V, b = lam * np.eye(representation.dim), np.zeros(representation.dim)
+        for t in range(n_steps):
+            x = contexts[t, seed]
+            phi = features[x]
+            action, sure = decide(phi, V, b, t, B, L, delta, delta, settings)
+            reward = means[x, action] + noises[t, seed]
+            V = V + np.outer(phi[action], phi[action])
+            b = b + reward * phi[action]
+            regret[seed] += max(means[x]) - means[x, action]
+            certified[seed] += sure
+    nothing = np.zeros((0, 1, n_seeds), dtype=bool)
+    return Outcome(regret, certified, np.zeros((1, n_seeds), dtype=np.int64), nothing)
+
+
+def banditsrl_linucb(
+    candidates: Sequence[Floats],
+    means: Floats,
+    contexts: Integers,
+    noises: Floats,
+    *,
+    bounds: Sequence[float],
+    first: Integers,
+    sigma: float,
+    lam: float = 1.0,
+    delta: float = 0.01,
+) -> Outcome:
+    """BanditSRL with base LinUCB, the loss eig, and phases that end at t = 2, 4, 8, ...
+
+    Args:
+        candidates: The features of every candidate, (X, A, d) each.
+        means: Mean rewards, (X, A).
+        contexts: Context of every round and seed, (T, S).
+        noises: What is added to the mean reward, (T, S).
+        bounds: B of every candidate.
+        first: The representation that each seed starts with, (S,).
+        sigma: Noise level.
+        lam: Ridge regularizer.
+        delta: Level, to be shared out among candidates and phases.
+    """
+    phi_set = [Representation(f, B) for f, B in zip(candidates, bounds, strict=True)]
+    settings = Settings(sigma, lam, delta)
+    seeds = [
+        _banditsrl_seed(phi_set, means, contexts[:, seed], noises[:, seed], int(m), settings)
+        for seed, m in enumerate(first)
+    ]
+    regret, certified, used, active = zip(*seeds, strict=True)
+    n_phases = len(used[0]) - 1
+    return Outcome(
+        np.array(regret),
+        np.array(certified),
+        np.array(used).T,
+        np.array(active, dtype=bool).reshape(len(seeds), n_phases, -1).transpose(1, 2, 0),
+    )
+
+
+def _banditsrl_seed(
+    phi_set: list[Representation],
+    means: Floats,
+    contexts: Integers,
+    noises: Floats,
+    m: int,
+    settings: Settings,
+) -> tuple[float, int, list[int], list[list[bool]]]:
+    """One seed: its regret, its certified rounds, the representations used and the sets Phi_t."""
+    norms = [representation.L for representation in phi_set]
+    actions, rewards = np.zeros(len(contexts), dtype=np.int64), np.zeros(len(contexts))
+    V, b = settings.lam * np.eye(phi_set[m].dim), np.zeros(phi_set[m].dim)
+    regret, certified, phase, phase_end = 0.0, 0, 0, 2
+    used, active = [m], []
+    for t, x in enumerate(contexts):
+        test_level = settings.delta / len(phi_set)
+        base_level = settings.delta / (2 * (phase + 1) ** 2) / len(phi_set)
+        phi = phi_set[m].features[x]
+        action, sure = decide(
+            phi, V, b, t, phi_set[m].B, norms[m], test_level, base_level, settings
+        )
+        actions[t], rewards[t] = action, means[x, action] + noises[t]
+        V = V + np.outer(phi[action], phi[action])
+        b = b + rewards[t] * phi[action]
+        regret += max(means[x]) - means[x, action]
+        certified += sure
+        if t + 1 == phase_end:
+            past = contexts[: t + 1], actions[: t + 1]
+            played = [representation.features[past] for representation in phi_set]  # (t, d) each
+            kept = compatible(phi_set, played, rewards[: t + 1], settings.delta)
+            m = best_spectrum(phi_set, played, kept)
+            V = settings.lam * np.eye(phi_set[m].dim) + played[m].T @ played[m]
+            b = played[m].T @ rewards[: t + 1]
+            phase, phase_end = phase + 1, 2 * phase_end
+            used.append(m)
+            active.append(kept)
+    return regret, certified, used, active
+
+
+def decide(
+    phi: Floats,
+    V: Floats,
+    b: Floats,
+    n: int,
+    B: float,
+    L: float,
+    test_level: float,
+    base_level: float,
+    settings: Settings,
+) -> tuple[int, bool]:
+    """The action for embeddings phi (A, d) after n samples, and whether the test passed."""
+    dim, (sigma, lam, _) = len(b), settings
+    V_inverse = np.linalg.inv(V)
+    theta = np.linalg.solve(V, b)
+    greedy = int(np.argmax([phi_a @ theta for phi_a in phi]))
+
+    ratio = np.inf
+    for a in range(len(phi)):
+        if a != greedy:
+            difference = phi[greedy] - phi[a]
+            distance = np.sqrt(difference @ V_inverse @ difference)
+            ratio = min(ratio, difference @ theta / distance)
+    growth = dim * np.log(1 + n * L**2 / (lam * dim))
+    beta = sigma * np.sqrt(2 * np.log(1 / test_level) + growth) + np.sqrt(lam) * B
+    if ratio > beta:
+        return greedy, True
+
+    log_det = np.linalg.slogdet(V)[1] - dim * np.log(lam)
+    width = sigma * np.sqrt(log_det + 2 * np.log(1 / base_level)) + np.sqrt(lam) * B
+    ucb = [phi_a @ theta + width * np.sqrt(phi_a @ V_inverse @ phi_a) for phi_a in phi]
+    return int(np.argmax(ucb)), False
+
+
+def compatible(
+    phi_set: list[Representation], played: list[Floats], rewards: Floats, delta: float
+) -> list[bool]:
+    """Phi_t: whose mean squared error is at most the smallest error plus offset of any."""
+    t, errors, limits = len(rewards), [], []
+    for representation, features in zip(phi_set, played, strict=True):
+        theta = ball_fit(features, rewards, representation.B)
+        error = np.mean((features @ theta - rewards) ** 2)
+        scale = 12 * representation.L * representation.B * t
+        # log(8 |Phi|^2 scale^d t^3 / delta), without the powers that overflow
+        logs = np.log(8 * len(phi_set) ** 2 / delta) + representation.dim * np.log(scale)
+        errors.append(error)
+        limits.append(error + 40 / t * (logs + 3 * np.log(t)) + 2 / t)
+    return [bool(error <= min(limits)) for error in errors]
+
+
+def ball_fit(features: Floats, rewards: Floats, B: float) -> Floats:
+    """argmin over ||theta|| <= B of sum (phi . theta - y)^2, by bisection on the multiplier."""
+    free: Floats = np.linalg.lstsq(features, rewards, rcond=None)[0]
+    if np.linalg.norm(free) <= B:
+        return free
+    gram, b = features.T @ features, features.T @ rewards
+
+    def penalised(nu: float) -> Floats:
+        theta: Floats = np.linalg.solve(gram + nu * np.eye(len(b)), b)
+        return theta
+
+    low, high = 0.0, float(np.linalg.norm(b)) / B  # ||theta(nu)|| <= ||b|| / nu
+    for _ in range(BISECTIONS):
+        middle = (low + high) / 2
+        if middle in (low, high):
+            break
+        low, high = (middle, high) if np.linalg.norm(penalised(middle)) > B else (low, middle)
+    return penalised(high)
+
+
+def best_spectrum(
+    phi_set: list[Representation], played: list[Floats], active: list[bool]
+) -> int:
+    """The active candidate of smallest -lambda_min(V - lam I) / L^2."""
+    losses = [np.inf] * len(phi_set)
+    for m, representation in enumerate(phi_set):
+        if active[m]:
+            smallest = np.linalg.eigvalsh(played[m].T @ played[m])[0]
+            losses[m] = -smallest / representation.L**2
+    return int(np.argmin(losses))

@@ -1,0 +1,285 @@
+"""How fast can NumPy be? The same two algorithms with all seeds at once, seeds along the first axis.
+
+Per step there is no loop but the one over time: V^-1 by the Sherman-Morrison formula, V^-1 phi and
+phi.theta of all actions shared by the test, the widths and the update, thresholds computed for a
+whole phase beforehand, regret added up afterwards from the actions. At a phase end the history is
+counted into cells (context, action) and every candidate is decomposed for all seeds together.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from . import Outcome
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+NEWTON_STEPS = 60
+"""Most steps on the secular equation; six are usual."""
+
+NULL_EIGENVALUE = 1e-12
+"""Eigenvalues below this share of the largest are zero."""
+
+SETTLED = 1e-13
+"""A norm this close to the radius of the ball, relatively, is on it."""
+
+
+class Run(NamedTuple):
+    """What was dealt, what is known, and what was done, (T, S) each but the means (X, A)."""
+
+    means: Floats
+    contexts: Integers
+    noises: Floats
+    actions: Integers
+    rewards: Floats
+    certified: NDArray[np.bool_]
+
+    @property
+    def regret(self) -> Floats:
+        gaps = self.means.max(axis=1, keepdims=True) - self.means
+        return gaps[self.contexts, self.actions].sum(axis=0)
+
+
+class Statistics(NamedTuple):
+    """Ridge statistics of each seed's current representation; updated in place."""
+
+    V_inverse: Floats  # (S, d, d)
+    theta: Floats  # (S, d)
+    log_det: Floats  # (S,) log det V - log det(lam I)
+
+
+class Facts(NamedTuple):
+    """What is known of each seed's current representation, (S,) each."""
+
+    dim: Floats
+    L: Floats
+    B: Floats
+
+
+class Settings(NamedTuple):
+    """What both algorithms are told."""
+
+    sigma: float
+    lam: float
+    delta: float
+
+
+class Spectra(NamedTuple):
+    """Gram matrices of one candidate, decomposed for every seed."""
+
+    values: Floats  # (S, d) ascending
+    vectors: Floats  # (S, d, d)
+    b: Floats  # (S, d)
+
+
+def linucb_glrt(
+    features: Floats,
+    means: Floats,
+    contexts: Integers,
+    noises: Floats,
+    *,
+    B: float,
+    sigma: float,
+    lam: float = 1.0,
+    delta: float = 0.01,
+) -> Outcome:
+    """LinUCB under the likelihood ratio test on one representation; arguments as in `plain`."""
+    n_steps, n_seeds = contexts.shape
+    dim, settings = features.shape[2], Settings(sigma, lam, delta)
+    run, each = _empty_run(means, contexts, noises), np.ones(n_seeds)
+    facts = Facts(dim * each, np.linalg.norm(features, axis=-1).max() * each, B * each)
+    statistics = _empty_statistics(n_seeds, dim, lam)
+    _play(run, statistics, features, contexts, facts, (0, n_steps), (delta, delta), settings)
+    used, nothing = np.zeros((1, n_seeds), dtype=np.int64), np.zeros((0, 1, n_seeds), dtype=bool)
+    return Outcome(run.regret, run.certified.sum(axis=0), used, nothing)
+
+
+def banditsrl_linucb(
+    candidates: Sequence[Floats],
+    means: Floats,
+    contexts: Integers,
+    noises: Floats,
+    *,
+    bounds: Sequence[float],
+    first: Integers,
+    sigma: float,
+    lam: float = 1.0,
+    delta: float = 0.01,
+) -> Outcome:
+    """BanditSRL with base LinUCB and the loss eig; arguments as in `plain`."""
+    n_steps, n_seeds = contexts.shape
+    n_candidates, n_contexts = len(candidates), len(means)
+    settings, run = Settings(sigma, lam, delta), _empty_run(means, contexts, noises)
+    every = Facts(
+        np.array([float(features.shape[2]) for features in candidates]),
+        np.array([np.linalg.norm(features, axis=-1).max() for features in candidates]),
+        np.array(bounds, dtype=float),
+    )
+    tables = _padded_tables(candidates)  # (M X, A, d)
+    current, dim = np.asarray(first), tables.shape[2]
+    statistics = _empty_statistics(n_seeds, dim, lam)
+    used, active, start, end, phase = [current], [], 0, 2, 0
+    while start < n_steps:
+        facts = Facts(*[fact[current] for fact in every])
+        levels = delta / n_candidates, delta / (2.0 * (phase + 1) ** 2) / n_candidates
+        steps = start, min(end, n_steps)
+        at = current * n_contexts + contexts[slice(*steps)]
+        _play(run, statistics, tables, at, facts, steps, levels, settings)
+        if end <= n_steps:
+            spectra, yy = _decomposed(candidates, run, end)
+            kept = _compatible(spectra, yy, end, every, delta)  # (S, M)
+            current = _best_spectrum(spectra, kept, every)
+            statistics = _rebuilt(spectra, current, dim, lam)
+            used.append(current)
+            active.append(kept.T)
+        start, end, phase = end, 2 * end, phase + 1
+    sets = np.array(active, dtype=bool).reshape(-1, n_candidates, n_seeds)
+    return Outcome(run.regret, run.certified.sum(axis=0), np.array(used), sets)
+
+
+def _empty_run(means: Floats, contexts: Integers, noises: Floats) -> Run:
+    return Run(
+        means,
+        contexts,
+        noises,
+        np.zeros(contexts.shape, dtype=np.int64),
+        np.zeros(contexts.shape),
+        np.zeros(contexts.shape, dtype=bool),
+    )
+
+
+def _empty_statistics(n_seeds: int, dim: int, lam: float) -> Statistics:
+    inverse = np.repeat(np.eye(dim)[None] / lam, n_seeds, axis=0)
+    return Statistics(inverse, np.zeros((n_seeds, dim)), np.zeros(n_seeds))
+
+
+def _padded_tables(candidates: Sequence[Floats]) -> Floats:
+    """All features below each other, with zeros up to the largest dimension, (M X, A, d)."""
+    dim = max(features.shape[2] for features in candidates)
+    wide = [np.pad(f, ((0, 0), (0, 0), (0, dim - f.shape[2]))) for f in candidates]
+    return np.concatenate(wide)
+
+
+def _play(
+    run: Run,
+    statistics: Statistics,
+    tables: Floats,
+    at: Integers,
+    facts: Facts,
+    steps: tuple[int, int],
+    levels: tuple[float, float],
+    settings: Settings,
+) -> None:
+    """Rounds steps[0] .. steps[1] - 1 of all seeds; `at` (n, S) are the rows of `tables`."""
+    V_inverse, theta, log_det = statistics
+    (test_level, base_level), (sigma, lam, _) = levels, settings
+    seeds = np.arange(len(theta))
+    n = np.arange(*steps)[:, None]
+    growth = facts.dim * np.log1p(n * facts.L**2 / (lam * facts.dim))
+    beta = sigma * np.sqrt(2.0 * np.log(1.0 / test_level) + growth) + np.sqrt(lam) * facts.B
+    squared_beta = (beta**2)[:, :, None]  # (n, S, 1)
+    log_level, bias = 2.0 * np.log(1.0 / base_level), np.sqrt(lam) * facts.B
+
+    for i, t in enumerate(range(*steps)):
+        phi = tables.take(at[i], axis=0)  # (S, A, d)
+        gains = phi @ V_inverse  # (S, A, d)
+        products = gains @ phi.transpose(0, 2, 1)  # (S, A, A)
+        squares = np.einsum("saa->sa", products)  # (S, A)  ||phi||^2_{V^-1}
+        values = (phi @ theta[:, :, None])[:, :, 0]  # (S, A)
+
+        greedy = values.argmax(axis=1)
+        best = seeds, greedy
+        gaps = values[best][:, None] - values
+        distances = squares + squares[best][:, None] - 2.0 * products[best]  # squared, (S, A)
+        passes = gaps * gaps > squared_beta[i] * distances
+        passes[best] = True
+        certified = passes.all(axis=1)
+
+        width = sigma * np.sqrt(log_det + log_level) + bias
+        ucb = values + width[:, None] * np.sqrt(squares)
+        action = np.where(certified, greedy, ucb.argmax(axis=1))
+        reward = run.means[run.contexts[t], action] + run.noises[t]
+
+        played = seeds, action
+        gain, square = gains[played], squares[played]  # (S, d), (S,)
+        shrunk = gain / (1.0 + square)[:, None]
+        V_inverse -= shrunk[:, :, None] * gain[:, None, :]
+        theta += shrunk * (reward - values[played])[:, None]
+        log_det += np.log1p(square)
+        run.actions[t], run.rewards[t], run.certified[t] = action, reward, certified
+
+
+def _decomposed(
+    candidates: Sequence[Floats], run: Run, t: int
+) -> tuple[list[Spectra], Floats]:
+    """Spectra and b of every candidate from the first t rounds, and sum y^2 (S,)."""
+    n_seeds, n_cells = run.contexts.shape[1], run.means.size
+    cells = run.contexts[:t] * run.means.shape[1] + run.actions[:t]
+    places = (cells + n_cells * np.arange(n_seeds)).ravel()
+    rewards = run.rewards[:t]
+    counts = np.bincount(places, minlength=n_seeds * n_cells).reshape(n_seeds, 1, n_cells)
+    sums = np.bincount(places, weights=rewards.ravel(), minlength=n_seeds * n_cells)
+    spectra = []
+    for features in candidates:
+        flat = features.reshape(n_cells, -1)  # (X A, d)
+        grams = (flat.T * counts) @ flat  # (S, d, d)
+        spectra.append(Spectra(*np.linalg.eigh(grams), sums.reshape(n_seeds, -1) @ flat))
+    return spectra, (rewards**2).sum(axis=0)
+
+
+def _compatible(
+    spectra: list[Spectra], yy: Floats, t: int, every: Facts, delta: float
+) -> NDArray[np.bool_]:
+    """The sets Phi_t, (S, M)."""
+    dim = int(every.dim.max())
+    missing = [((0, 0), (0, dim - s.b.shape[1])) for s in spectra]
+    values = np.stack([np.pad(s.values, w) for s, w in zip(spectra, missing, strict=True)], axis=1)
+    rotated = [(s.b[:, None] @ s.vectors)[:, 0] for s in spectra]
+    c = np.stack([np.pad(r, w) for r, w in zip(rotated, missing, strict=True)], axis=1)  # (S, M, d)
+    errors = (yy[:, None] + _smallest_change(values, c, every.B)) / t
+    logs = np.log(8.0 * len(spectra) ** 2 / delta) + 3.0 * np.log(t)
+    offsets = (40.0 * (logs + every.dim * np.log(12.0 * every.L * every.B * t)) + 2.0) / t
+    kept: NDArray[np.bool_] = errors <= (errors + offsets).min(axis=1, keepdims=True)
+    return kept
+
+
+def _smallest_change(values: Floats, c: Floats, radius: Floats) -> Floats:
+    """min over ||z|| <= radius of z.diag(values).z - 2 z.c, for values and c (S, M, d)."""
+    present = values > NULL_EIGENVALUE * values.max(axis=2, keepdims=True)
+    c, nu = np.where(present, c, 0.0), np.zeros(c.shape[:2])
+    for _ in range(NEWTON_STEPS):  # on 1 / ||z(nu)|| = 1 / radius
+        shifted = np.where(present, values + nu[:, :, None], 1.0)
+        z = c / shifted
+        norm = np.sqrt((z * z).sum(axis=2))
+        outside = norm > radius * (1.0 + SETTLED)
+        if not outside.any():
+            break
+        slope = np.where(outside, (z * z / shifted).sum(axis=2), 1.0)
+        nu = nu + np.where(outside, (norm / radius - 1.0) * norm**2 / slope, 0.0)
+    change: Floats = (z * (values * z - 2.0 * c)).sum(axis=2)
+    return change
+
+
+def _best_spectrum(
+    spectra: list[Spectra], kept: NDArray[np.bool_], every: Facts
+) -> Integers:
+    """The candidate of smallest -lambda_min / L^2 in Phi_t, (S,)."""
+    smallest = np.stack([s.values[:, 0] for s in spectra], axis=1)  # (S, M)
+    chosen: Integers = np.where(kept, -smallest / every.L**2, np.inf).argmin(axis=1)
+    return chosen
+
+
+def _rebuilt(spectra: list[Spectra], chosen: Integers, dim: int, lam: float) -> Statistics:
+    """The statistics of each seed's chosen candidate, padded to `dim`."""
+    statistics = _empty_statistics(len(chosen), dim, lam)
+    for m in np.unique(chosen):
+        values, vectors, b = (part[chosen == m] for part in spectra[m])
+        shifted, d = np.maximum(values, 0.0) + lam, values.shape[1]
+        inverse = (vectors / shifted[:, None]) @ vectors.transpose(0, 2, 1)
+        statistics.V_inverse[chosen == m, :d, :d] = inverse
+        statistics.theta[chosen == m, :d] = (inverse @ b[:, :, None])[:, :, 0]
+        statistics.log_det[chosen == m] = np.log(shifted / lam).sum(axis=1)
+    return statistics
