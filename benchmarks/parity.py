@@ -35,7 +35,7 @@ def run(row: dict[str, Any], folder: Path, n_seeds: int) -> banditsrl.Result:
 
 
 def welch(row: dict[str, Any], ours: banditsrl.Result) -> list[float]:
-    """z of the difference of means at every recorded step."""
+    """Z of the difference of means at every recorded step."""
     differences = ours.mean - np.asarray(row["mean"])
     errors = [math.hypot(a, b) for a, b in zip(ours.stderr, row["stderr"], strict=True)]
     return [float(d / e) for d, e in zip(differences, errors, strict=True)]
@@ -49,7 +49,9 @@ def main() -> int:
     arguments = parser.parse_args()
     rows = json.loads((arguments.reference / "regret-linear.json").read_text())["rows"]
     worst = 0.0
-    print(f"{'problem':18} {'policy':18} {'loss':5} {'step':>6} {'ours':>14} {'theirs':>14} {'z':>6}")
+    print(
+        f"{'problem':18} {'policy':18} {'loss':5} {'step':>6} {'ours':>14} {'theirs':>14} {'z':>6}"
+    )
     for row in rows:
         ours = run(row, arguments.reference, arguments.seeds)
         scores = welch(row, ours)

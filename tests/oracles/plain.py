@@ -27,6 +27,20 @@ class Settings(NamedTuple):
     delta: float
 
 
+class Bounds(NamedTuple):
+    """On the norm of the features, and of the parameter."""
+
+    L: float
+    B: float
+
+
+class Levels(NamedTuple):
+    """delta of the test and delta of the base algorithm."""
+
+    test: float
+    base: float
+
+
 class Representation(NamedTuple):
     """phi(x, a) = features[x, a] and the bound B on the parameter; L is the largest norm."""
 
@@ -67,14 +81,15 @@ def linucb_glrt(
     """
     n_steps, n_seeds = contexts.shape
     representation = Representation(features, B)
-    L, settings = representation.L, Settings(sigma, lam, delta)
+    bounds, levels = Bounds(representation.L, B), Levels(delta, delta)
+    settings = Settings(sigma, lam, delta)
     regret, certified = np.zeros(n_seeds), np.zeros(n_seeds, dtype=np.int64)
     for seed in range(n_seeds):
         V, b = lam * np.eye(representation.dim), np.zeros(representation.dim)
         for t in range(n_steps):
             x = contexts[t, seed]
             phi = features[x]
-            action, sure = decide(phi, V, b, t, B, L, delta, delta, settings)
+            action, sure = decide(phi, V, b, n=t, bounds=bounds, levels=levels, settings=settings)
             reward = means[x, action] + noises[t, seed]
             V = V + np.outer(phi[action], phi[action])
             b = b + reward * phi[action]
@@ -112,8 +127,8 @@ def banditsrl_linucb(
     phi_set = [Representation(f, B) for f, B in zip(candidates, bounds, strict=True)]
     settings = Settings(sigma, lam, delta)
     seeds = [
-        _banditsrl_seed(phi_set, means, contexts[:, seed], noises[:, seed], int(m), settings)
-        for seed, m in enumerate(first)
+        _banditsrl_seed(phi_set, means, contexts[:, s], noises[:, s], m=int(m), settings=settings)
+        for s, m in enumerate(first)
     ]
     regret, certified, used, active = zip(*seeds, strict=True)
     n_phases = len(used[0]) - 1
@@ -130,22 +145,21 @@ def _banditsrl_seed(
     means: Floats,
     contexts: Integers,
     noises: Floats,
+    *,
     m: int,
     settings: Settings,
 ) -> tuple[float, int, list[int], list[list[bool]]]:
     """One seed: its regret, its certified rounds, the representations used and the sets Phi_t."""
-    norms = [representation.L for representation in phi_set]
+    bounds = [Bounds(representation.L, representation.B) for representation in phi_set]
     actions, rewards = np.zeros(len(contexts), dtype=np.int64), np.zeros(len(contexts))
     V, b = settings.lam * np.eye(phi_set[m].dim), np.zeros(phi_set[m].dim)
     regret, certified, phase, phase_end = 0.0, 0, 0, 2
     used, active = [m], []
     for t, x in enumerate(contexts):
-        test_level = settings.delta / len(phi_set)
-        base_level = settings.delta / (2 * (phase + 1) ** 2) / len(phi_set)
         phi = phi_set[m].features[x]
-        action, sure = decide(
-            phi, V, b, t, phi_set[m].B, norms[m], test_level, base_level, settings
-        )
+        delta_j = settings.delta / (2 * (phase + 1) ** 2)
+        levels = Levels(settings.delta / len(phi_set), delta_j / len(phi_set))
+        action, sure = decide(phi, V, b, n=t, bounds=bounds[m], levels=levels, settings=settings)
         actions[t], rewards[t] = action, means[x, action] + noises[t]
         V = V + np.outer(phi[action], phi[action])
         b = b + rewards[t] * phi[action]
@@ -168,15 +182,14 @@ def decide(
     phi: Floats,
     V: Floats,
     b: Floats,
+    *,
     n: int,
-    B: float,
-    L: float,
-    test_level: float,
-    base_level: float,
+    bounds: Bounds,
+    levels: Levels,
     settings: Settings,
 ) -> tuple[int, bool]:
     """The action for embeddings phi (A, d) after n samples, and whether the test passed."""
-    dim, (sigma, lam, _) = len(b), settings
+    dim, (sigma, lam, _), (L, B) = len(b), settings, bounds
     V_inverse = np.linalg.inv(V)
     theta = np.linalg.solve(V, b)
     greedy = int(np.argmax([phi_a @ theta for phi_a in phi]))
@@ -188,12 +201,12 @@ def decide(
             distance = np.sqrt(difference @ V_inverse @ difference)
             ratio = min(ratio, difference @ theta / distance)
     growth = dim * np.log(1 + n * L**2 / (lam * dim))
-    beta = sigma * np.sqrt(2 * np.log(1 / test_level) + growth) + np.sqrt(lam) * B
+    beta = sigma * np.sqrt(2 * np.log(1 / levels.test) + growth) + np.sqrt(lam) * B
     if ratio > beta:
         return greedy, True
 
     log_det = np.linalg.slogdet(V)[1] - dim * np.log(lam)
-    width = sigma * np.sqrt(log_det + 2 * np.log(1 / base_level)) + np.sqrt(lam) * B
+    width = sigma * np.sqrt(log_det + 2 * np.log(1 / levels.base)) + np.sqrt(lam) * B
     ucb = [phi_a @ theta + width * np.sqrt(phi_a @ V_inverse @ phi_a) for phi_a in phi]
     return int(np.argmax(ucb)), False
 
@@ -216,14 +229,13 @@ def compatible(
 
 def ball_fit(features: Floats, rewards: Floats, B: float) -> Floats:
     """argmin over ||theta|| <= B of sum (phi . theta - y)^2, by bisection on the multiplier."""
-    free: Floats = np.linalg.lstsq(features, rewards, rcond=None)[0]
+    free = np.linalg.lstsq(features, rewards, rcond=None)[0]
     if np.linalg.norm(free) <= B:
         return free
     gram, b = features.T @ features, features.T @ rewards
 
     def penalised(nu: float) -> Floats:
-        theta: Floats = np.linalg.solve(gram + nu * np.eye(len(b)), b)
-        return theta
+        return np.linalg.solve(gram + nu * np.eye(len(b)), b)
 
     low, high = 0.0, float(np.linalg.norm(b)) / B  # ||theta(nu)|| <= ||b|| / nu
     for _ in range(BISECTIONS):
@@ -234,9 +246,7 @@ def ball_fit(features: Floats, rewards: Floats, B: float) -> Floats:
     return penalised(high)
 
 
-def best_spectrum(
-    phi_set: list[Representation], played: list[Floats], active: list[bool]
-) -> int:
+def best_spectrum(phi_set: list[Representation], played: list[Floats], active: list[bool]) -> int:
     """The active candidate of smallest -lambda_min(V - lam I) / L^2."""
     losses = [np.inf] * len(phi_set)
     for m, representation in enumerate(phi_set):

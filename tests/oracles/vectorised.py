@@ -1,4 +1,4 @@
-"""How fast can NumPy be? The same two algorithms with all seeds at once, seeds along the first axis.
+"""How fast can NumPy be? The same two algorithms, all seeds at once along the first axis.
 
 Per step there is no loop but the one over time: V^-1 by the Sherman-Morrison formula, V^-1 phi and
 phi.theta of all actions shared by the test, the widths and the update, thresholds computed for a
@@ -40,7 +40,8 @@ class Run(NamedTuple):
     @property
     def regret(self) -> Floats:
         gaps = self.means.max(axis=1, keepdims=True) - self.means
-        return gaps[self.contexts, self.actions].sum(axis=0)
+        regret: Floats = gaps[self.contexts, self.actions].sum(axis=0)
+        return regret
 
 
 class Statistics(NamedTuple):
@@ -65,6 +66,15 @@ class Settings(NamedTuple):
     sigma: float
     lam: float
     delta: float
+
+
+class Phase(NamedTuple):
+    """What stays the same for some rounds."""
+
+    facts: Facts
+    steps: tuple[int, int]  # the first, and one beyond the last
+    levels: tuple[float, float]  # delta of the test and of the base
+    settings: Settings
 
 
 class Spectra(NamedTuple):
@@ -92,7 +102,8 @@ def linucb_glrt(
     run, each = _empty_run(means, contexts, noises), np.ones(n_seeds)
     facts = Facts(dim * each, np.linalg.norm(features, axis=-1).max() * each, B * each)
     statistics = _empty_statistics(n_seeds, dim, lam)
-    _play(run, statistics, features, contexts, facts, (0, n_steps), (delta, delta), settings)
+    phase = Phase(facts, (0, n_steps), (delta, delta), settings)
+    _play(run, statistics, features, contexts, phase)
     used, nothing = np.zeros((1, n_seeds), dtype=np.int64), np.zeros((0, 1, n_seeds), dtype=bool)
     return Outcome(run.regret, run.certified.sum(axis=0), used, nothing)
 
@@ -121,13 +132,13 @@ def banditsrl_linucb(
     tables = _padded_tables(candidates)  # (M X, A, d)
     current, dim = np.asarray(first), tables.shape[2]
     statistics = _empty_statistics(n_seeds, dim, lam)
-    used, active, start, end, phase = [current], [], 0, 2, 0
+    used, active, start, end, j = [current], [], 0, 2, 0
     while start < n_steps:
         facts = Facts(*[fact[current] for fact in every])
-        levels = delta / n_candidates, delta / (2.0 * (phase + 1) ** 2) / n_candidates
+        levels = delta / n_candidates, delta / (2.0 * (j + 1) ** 2) / n_candidates
         steps = start, min(end, n_steps)
         at = current * n_contexts + contexts[slice(*steps)]
-        _play(run, statistics, tables, at, facts, steps, levels, settings)
+        _play(run, statistics, tables, at, Phase(facts, steps, levels, settings))
         if end <= n_steps:
             spectra, yy = _decomposed(candidates, run, end)
             kept = _compatible(spectra, yy, end, every, delta)  # (S, M)
@@ -135,7 +146,7 @@ def banditsrl_linucb(
             statistics = _rebuilt(spectra, current, dim, lam)
             used.append(current)
             active.append(kept.T)
-        start, end, phase = end, 2 * end, phase + 1
+        start, end, j = end, 2 * end, j + 1
     sets = np.array(active, dtype=bool).reshape(-1, n_candidates, n_seeds)
     return Outcome(run.regret, run.certified.sum(axis=0), np.array(used), sets)
 
@@ -168,14 +179,11 @@ def _play(
     statistics: Statistics,
     tables: Floats,
     at: Integers,
-    facts: Facts,
-    steps: tuple[int, int],
-    levels: tuple[float, float],
-    settings: Settings,
+    phase: Phase,
 ) -> None:
-    """Rounds steps[0] .. steps[1] - 1 of all seeds; `at` (n, S) are the rows of `tables`."""
+    """The rounds of a phase, all seeds; `at` (n, S) are the rows of `tables` they look at."""
     V_inverse, theta, log_det = statistics
-    (test_level, base_level), (sigma, lam, _) = levels, settings
+    facts, steps, (test_level, base_level), (sigma, lam, _) = phase
     seeds = np.arange(len(theta))
     n = np.arange(*steps)[:, None]
     growth = facts.dim * np.log1p(n * facts.L**2 / (lam * facts.dim))
@@ -212,9 +220,7 @@ def _play(
         run.actions[t], run.rewards[t], run.certified[t] = action, reward, certified
 
 
-def _decomposed(
-    candidates: Sequence[Floats], run: Run, t: int
-) -> tuple[list[Spectra], Floats]:
+def _decomposed(candidates: Sequence[Floats], run: Run, t: int) -> tuple[list[Spectra], Floats]:
     """Spectra and b of every candidate from the first t rounds, and sum y^2 (S,)."""
     n_seeds, n_cells = run.contexts.shape[1], run.means.size
     cells = run.contexts[:t] * run.means.shape[1] + run.actions[:t]
@@ -263,9 +269,7 @@ def _smallest_change(values: Floats, c: Floats, radius: Floats) -> Floats:
     return change
 
 
-def _best_spectrum(
-    spectra: list[Spectra], kept: NDArray[np.bool_], every: Facts
-) -> Integers:
+def _best_spectrum(spectra: list[Spectra], kept: NDArray[np.bool_], every: Facts) -> Integers:
     """The candidate of smallest -lambda_min / L^2 in Phi_t, (S,)."""
     smallest = np.stack([s.values[:, 0] for s in spectra], axis=1)  # (S, M)
     chosen: Integers = np.where(kept, -smallest / every.L**2, np.inf).argmin(axis=1)

@@ -67,14 +67,14 @@ class Result:
     @property
     def mean(self) -> Floats:
         """Mean regret over seeds, (K,)."""
-        return self.regret.mean(axis=0)
+        return np.asarray(self.regret.mean(axis=0))
 
     @property
     def stderr(self) -> Floats:
         """Standard error of the mean regret, (K,); nan for a single seed."""
         if self.n_seeds == 1:
             return np.full(self.regret.shape[1], np.nan)
-        return self.regret.std(axis=0, ddof=1) / np.sqrt(self.n_seeds)
+        return np.asarray(self.regret.std(axis=0, ddof=1) / np.sqrt(self.n_seeds))
 
     @property
     def certified_share(self) -> Floats:

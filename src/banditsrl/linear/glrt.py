@@ -76,7 +76,8 @@ def glr(phi: Any, theta: Any, *, V: Any, mask: Any = None) -> float:
 
     Example:
         >>> import banditsrl
-        >>> round(banditsrl.glr([[1.0, 0.0], [0.0, 1.0]], [1.0, 0.5], V=[[4.0, 0.0], [0.0, 4.0]]), 6)
+        >>> phi, theta, V = [[1.0, 0.0], [0.0, 1.0]], [1.0, 0.5], [[4.0, 0.0], [0.0, 4.0]]
+        >>> round(banditsrl.glr(phi, theta, V=V), 6)
         0.707107
     """
     phi = finite_array("phi", phi, "(n_actions, dim)")

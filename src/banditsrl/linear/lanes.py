@@ -22,7 +22,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 MAX_UNROLLED = 32
-"""Contractions up to this length are written out, so that they fuse; longer ones are one product."""
+"""Contractions up to this length are written out, so that they fuse."""
 
 
 def double(function: Callable[P, R]) -> Callable[P, R]:

@@ -117,7 +117,7 @@ def squared_error(ridge: Ridge, theta: Array, *, lam: float) -> Array:
 
 
 def noise_estimate(ridge: Ridge, dim: Array) -> Array:
-    """sigma from the residuals: (RSS + d v) / n with v the raw second moment of the rewards.
+    """Sigma from the residuals: (RSS + d v) / n with v the raw second moment of the rewards.
 
     The second term is what d fitted parameters could have absorbed; it makes the estimate too
     large early, never too small, and vanishes as n grows. Before any reward it is one.

@@ -2,6 +2,7 @@
 
 from banditsrl.policies.catalogue import POLICIES, make_policy
 from banditsrl.policies.certified import CertifiedPolicy, CertifiedState
+from banditsrl.policies.compiled import compiled
 from banditsrl.policies.contract import check_policy
 from banditsrl.policies.egreedy import EpsilonGreedy
 from banditsrl.policies.glrt import GLRT
@@ -13,7 +14,7 @@ from banditsrl.policies.linear import LinearPolicy, View
 from banditsrl.policies.lints import LinTS
 from banditsrl.policies.linucb import OFUL, LinUCB
 from banditsrl.policies.logged import warm_start
-from banditsrl.policies.policy import Choice, Policy, phase_ends
+from banditsrl.policies.policy import Choice, Policy, phase_ends, untested
 from banditsrl.policies.srl import BanditSRL
 from banditsrl.policies.storage import load_state, save_state
 from banditsrl.policies.uniform import Uniform
@@ -38,9 +39,11 @@ __all__ = [
     "Uniform",
     "View",
     "check_policy",
+    "compiled",
     "load_state",
     "make_policy",
     "phase_ends",
     "save_state",
+    "untested",
     "warm_start",
 ]

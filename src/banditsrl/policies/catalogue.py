@@ -48,13 +48,15 @@ def make_policy(name: str, problem: Any, **settings: Any) -> Any:
     return POLICIES[name](problem.representations, **settings)
 
 
-def _alone(base: type[LinearPolicy], candidates: Any, *, representation: int = 0,
-           **settings: Any) -> LinearPolicy:
+def _alone(
+    base: type[LinearPolicy], candidates: Any, *, representation: int = 0, **settings: Any
+) -> LinearPolicy:
     return base(_pick(candidates, representation), **_known(base, settings))
 
 
-def _certified(base: type[LinearPolicy], candidates: Any, *, representation: int = 0,
-               **settings: Any) -> GLRT:
+def _certified(
+    base: type[LinearPolicy], candidates: Any, *, representation: int = 0, **settings: Any
+) -> GLRT:
     own, rest = _shared_out(base, GLRT, settings)
     return GLRT(base(_pick(candidates, representation), **own), **rest)
 

@@ -10,6 +10,7 @@ passes and asks the base algorithm elsewhere. The base is
 """
 
 import dataclasses
+from dataclasses import KW_ONLY
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -61,7 +62,8 @@ class Facts(NamedTuple):
 class CertifiedPolicy(Policy):
     """Settings and rounds shared by `GLRT` and `BanditSRL`; see those two."""
 
-    base: Any = eqx.field(kw_only=True)
+    _: KW_ONLY
+    base: Any = eqx.field()
     sigma: float | None = setting(None, "noise level; a linear base's by default, else estimated")
     lam: float | None = setting(
         None, "ridge regularizer lambda; a linear base's by default, else 1"
@@ -120,7 +122,7 @@ class CertifiedPolicy(Policy):
         raise NotImplementedError
 
     def levels(self, state: CertifiedState) -> tuple[Array, Array]:
-        """delta of the test and delta of the base, this round."""
+        """Delta of the test and delta of the base, this round."""
         raise NotImplementedError
 
     def base_context(self, context: Any, phi: Array) -> Any:
@@ -154,7 +156,9 @@ class CertifiedPolicy(Policy):
         tie = AUTHORS_TIE if self.authors else 0.0
         found = ratio(scores, available, jnp.asarray(tie))
         certified, threshold = self.tested(found, state, facts, test_level)
-        action, pmf = self._explore(state, context, phi, available, facts, base_level, key)
+        action, pmf = self._explore(
+            state, context, phi, available, key, facts=facts, level=base_level
+        )
         greedy = indices(phi.shape[0], pmf) == found.greedy
         return Choice(
             action=jnp.where(certified, found.greedy, action).astype(jnp.int32),
@@ -213,7 +217,7 @@ class CertifiedPolicy(Policy):
         return known_or(self.settings.sigma, noise_estimate(ridge, facts.dim))
 
     def decayed_delta(self, state: CertifiedState) -> Array:
-        """delta of this round, before it is shared out."""
+        """Delta of this round, before it is shared out."""
         return self.settings.delta / (state.ridge.n + 1.0) ** self.delta_decay
 
     def fresh_base(self, dim: int, key: Array) -> Any:
@@ -230,9 +234,10 @@ class CertifiedPolicy(Policy):
         context: Any,
         phi: Array,
         mask: Array,
+        key: Array,
+        *,
         facts: Facts,
         level: Array,
-        key: Array,
     ) -> tuple[Array, Array]:
         if not isinstance(self.base, LinearPolicy):
             choice = self.base.act(state.base, self.base_context(context, phi), mask, key)

@@ -126,7 +126,7 @@ def _has_a_pmf(case: Case) -> None:
         )
         total = float(pmf.sum())
         _require(
-            abs(total - 1.0) <= PMF_TOLERANCE and (pmf >= 0).all(),
+            abs(total - 1.0) <= PMF_TOLERANCE and bool((pmf >= 0).all()),
             case.policy,
             f"must return a non-negative pmf that sums to one, got a sum of {total:g}",
         )
@@ -165,8 +165,7 @@ def _keeps_its_structure(case: Case) -> None:
         return jax.tree.map(lambda leaf: (jnp.shape(leaf), jnp.asarray(leaf).dtype), state)
 
     _require(
-        jax.tree.structure(after) == jax.tree.structure(case.state)
-        and shape(after) == shape(case.state),
+        shape(after) == shape(case.state),
         case.policy,
         "must return from learn a state of the same structure, shapes and dtypes",
     )

@@ -1,6 +1,7 @@
 """Epsilon-greedy: greedy, but uniform with a probability that shrinks."""
 
 from collections.abc import Callable
+from dataclasses import KW_ONLY
 
 import jax.numpy as jnp
 from jax import Array
@@ -20,6 +21,7 @@ class EpsilonGreedy(LinearPolicy):
     t = 1, 2, ... written with `jax.numpy`. t counts all rounds, certified ones included.
     """
 
+    _: KW_ONLY
     epsilon: str | float | Callable[[Array], Array] = setting(
         "t^-1/3", "t^-1/3, t^-1/2, a constant, or a function of the step"
     )

@@ -1,6 +1,7 @@
 """GLRT: any policy on one representation, made to stop exploring (paper, Corollary 1)."""
 
-from typing import Any
+from dataclasses import KW_ONLY
+from typing import Any, cast
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -41,10 +42,11 @@ class GLRT(CertifiedPolicy):
     """
 
     base: Any = eqx.field()
-    representation: Any = eqx.field(default=None, kw_only=True, converter=_optional)
+    _: KW_ONLY
+    representation: Any = eqx.field(default=None, converter=_optional)
 
     def __check_init__(self) -> None:
-        if self.embedding is None:
+        if not isinstance(self.embedding, Representation):
             raise InvalidArgument(
                 "representation must be given to GLRT when the base has none, got None."
             )
@@ -52,8 +54,9 @@ class GLRT(CertifiedPolicy):
     @property
     def embedding(self) -> Representation:
         """The representation given, or the base's."""
-        own: Representation | None = self.representation
-        return getattr(self.base, "representation", None) if own is None else own
+        own = self.representation
+        found = getattr(self.base, "representation", None) if own is None else own
+        return cast(Representation, found)
 
     @double
     def init(self, key: Array) -> CertifiedState:

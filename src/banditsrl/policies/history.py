@@ -94,4 +94,5 @@ def folded(history: History, start: T, step: Callable[[T, Rounds], T]) -> T:
         )
         return step(carry, rounds)
 
-    return jax.lax.fori_loop(0, (history.n + BLOCK - 1) // BLOCK, block, start)
+    result: T = jax.lax.fori_loop(0, (history.n + BLOCK - 1) // BLOCK, block, start)
+    return result

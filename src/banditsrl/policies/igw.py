@@ -1,5 +1,7 @@
 """Inverse gap weighting: probability inversely proportional to the estimated gap."""
 
+from dataclasses import KW_ONLY
+
 import jax.numpy as jnp
 from jax import Array
 
@@ -14,6 +16,7 @@ class IGW(LinearPolicy):
     A counts available actions; equal greedy actions share the rest.
     """
 
+    _: KW_ONLY
     gamma1: float = setting(10.0, "scale of the gaps")
     gamma2: float = setting(1.0 / 3.0, "exponent of the step")
 

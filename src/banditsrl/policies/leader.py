@@ -7,6 +7,7 @@ keeping every candidate's statistics up to date (paper, Section 3, and Papini et
 Departure: Phi_t is recomputed at the ends of phases (gamma = 2), not at every step.
 """
 
+from dataclasses import KW_ONLY
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -52,6 +53,7 @@ class Leader(Policy):
     """
 
     representations: tuple[Representation, ...] = eqx.field(converter=as_representations)
+    _: KW_ONLY
     sigma: float | None = setting(None, "noise level; estimated from residuals when None")
     lam: float = setting(1.0, "ridge regularizer lambda")
     delta: float = setting(0.01, "confidence level, shared by the candidates")
@@ -73,7 +75,7 @@ class Leader(Policy):
 
     @property
     def phase_growth(self) -> float | None:
-        """gamma."""
+        """Gamma."""
         return self.gamma
 
     @double
@@ -158,7 +160,8 @@ class Leader(Policy):
             B=known_or(representation.B, jnp.sqrt((ridge.theta**2).sum())),
             scale=1.0 if authors else self.ucb_scale,
         )
-        return scores.values + (self.ucb_scale if authors else 1.0) * width * scores.norms
+        outer = self.ucb_scale if authors else 1.0
+        return jnp.asarray(scores.values + outer * width * scores.norms)
 
     def _compatible(self, state: LeaderState, fits: list[Fit]) -> Array:
         t = state.ridges[0].n

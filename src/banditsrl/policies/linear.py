@@ -6,6 +6,7 @@ BanditSRL or of the GLRT it is handed the statistics of whatever representation 
 Rules are written in lanes (see `banditsrl.linear.lanes`): actions first, seeds last.
 """
 
+from dataclasses import KW_ONLY
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -67,6 +68,7 @@ class LinearPolicy(Policy):
     representation: Representation | None = eqx.field(
         default=None, converter=lambda r: None if r is None else as_representation(r)
     )
+    _: KW_ONLY
     sigma: float | None = setting(None, "noise level; estimated from residuals when None")
     lam: float = setting(1.0, "ridge regularizer lambda")
     delta: float = setting(0.01, "confidence level of the widths")
@@ -117,7 +119,9 @@ class LinearPolicy(Policy):
             available,
             level=jnp.asarray(self.delta),
             step=state.ridge.n + 1.0,
-            sigma=known_or(self.sigma, noise_estimate(state.ridge, self._embedding.dim)),
+            sigma=known_or(
+                self.sigma, noise_estimate(state.ridge, jnp.asarray(float(self._embedding.dim)))
+            ),
             B=known_or(self._embedding.B, jnp.sqrt((state.ridge.theta**2).sum())),
         )
         return untested(*self.decide(view, key))

@@ -1,5 +1,7 @@
 """LinTS: the best action of a parameter drawn around the estimate (Thompson sampling)."""
 
+from dataclasses import KW_ONLY
+
 import jax
 import jax.numpy as jnp
 from jax import Array
@@ -18,6 +20,7 @@ class LinTS(LinearPolicy):
     from `draws` further parameters and the one that was played (which keeps it positive).
     """
 
+    _: KW_ONLY
     ts_scale: float = setting(1.0, "multiplies C")
     draws: int = setting(64, "parameters drawn to estimate the pmf")
 

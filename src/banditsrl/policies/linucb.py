@@ -1,5 +1,7 @@
 """LinUCB (also called OFUL): the action that could be best, within the confidence ellipsoid."""
 
+from dataclasses import KW_ONLY
+
 import jax.numpy as jnp
 from jax import Array
 
@@ -25,6 +27,7 @@ class LinUCB(LinearPolicy):
         True
     """
 
+    _: KW_ONLY
     ucb_scale: float = setting(1.0, "alpha_UCB, on the noise term of the width")
 
     def __check_init__(self) -> None:

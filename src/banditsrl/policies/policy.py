@@ -39,8 +39,8 @@ class Choice(NamedTuple):
 
 
 def setting(default: Any, help: str) -> Any:  # noqa: A002  (the word users see in tables)
-    """A keyword-only setting: its default and one line of help, in one place."""
-    return eqx.field(static=True, kw_only=True, default=default, metadata={"help": help})
+    """A setting (after `_: KW_ONLY`): its default and one line of help, in one place."""
+    return eqx.field(static=True, default=default, metadata={"help": help})
 
 
 class Policy(eqx.Module):
@@ -72,7 +72,7 @@ class Policy(eqx.Module):
 
     @property
     def phase_growth(self) -> float | None:
-        """gamma of the phases t_{j+1} = ceil(gamma t_j), or None without phases."""
+        """Gamma of the phases t_{j+1} = ceil(gamma t_j), or None without phases."""
         return None
 
     @property

@@ -143,7 +143,7 @@ def compatible(
 ) -> Array:
     """Phi_t as a boolean (M,) array, from the candidates' mean squared errors (M,)."""
     slack = OFFSETS[offset](t, dim=dim, n_candidates=errors.shape[0], delta=delta, L=L, B=B)
-    return errors <= (errors + slack).min()
+    return jnp.asarray(errors <= (errors + slack).min())
 
 
 def smallest(losses: Array, evidence: Evidence, key: Array) -> Array:

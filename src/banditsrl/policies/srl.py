@@ -5,6 +5,7 @@ likelihood ratio test and the base algorithm; at the end of a phase the candidat
 spectral loss among those compatible with the data becomes current.
 """
 
+from dataclasses import KW_ONLY
 from typing import Any
 
 import equinox as eqx
@@ -53,6 +54,7 @@ class BanditSRL(CertifiedPolicy):
     """
 
     representations: tuple[Representation, ...] = eqx.field(converter=as_representations)
+    _: KW_ONLY
     loss: str | Loss = setting("eig", "eig, weak, weak-normalised, bic, or a Loss")
     gamma: float = setting(2.0, "growth of the phases")
     offset: str | None = setting(None, "paper or tight; by the conventions when None")
@@ -76,12 +78,12 @@ class BanditSRL(CertifiedPolicy):
 
     @property
     def dims(self) -> NDArray[np.float64]:
-        """d of every candidate, (M,)."""
+        """D of every candidate, (M,)."""
         return np.array([float(r.dim) for r in self.representations])
 
     @property
     def phase_growth(self) -> float | None:
-        """gamma."""
+        """Gamma."""
         return self.gamma
 
     @property
@@ -122,7 +124,7 @@ class BanditSRL(CertifiedPolicy):
         return Facts(jnp.asarray(self.dims)[m], jnp.stack(L)[m], jnp.stack(B)[m])
 
     def levels(self, state: CertifiedState) -> tuple[Array, Array]:
-        """delta / |Phi| for the test, delta_j / |Phi| for the base; delta for one candidate."""
+        """Delta / |Phi| for the test, delta_j / |Phi| for the base; delta for one candidate."""
         delta = self.decayed_delta(state)
         if self.authors or self.n_candidates == 1:
             return delta, delta

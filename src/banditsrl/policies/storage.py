@@ -40,7 +40,7 @@ def save_state(path: str | Path, policy: Any, state: Any) -> None:
     arrays = {f"leaf{i}": _raw(leaf) for i, leaf in enumerate(leaves)}
     partial = path.with_name(path.name + ".partial")
     with partial.open("wb") as file:
-        np.savez(file, **{HEADER: np.array(json.dumps(header))}, **arrays)
+        np.savez(file, allow_pickle=False, **{HEADER: np.array(json.dumps(header)), **arrays})
         file.flush()
         os.fsync(file.fileno())
     partial.replace(path)
@@ -60,16 +60,15 @@ def load_state(path: str | Path, policy: Any) -> Any:
         raise StateFileError(
             f"{path}: holds the state of another policy ({difference(header['policy'], policy)})."
         )
-    structure = jax.tree.structure(jax.eval_shape(policy.init, jax.random.key(0)))
-    if structure.num_leaves != len(leaves):
-        raise StateFileError(
-            f"{path}: must hold {structure.num_leaves} arrays, got {len(leaves)}."
-        )
+    example = jax.eval_shape(policy.init, jax.random.key(0))
+    expected = len(jax.tree.leaves(example))
+    if expected != len(leaves):
+        raise StateFileError(f"{path}: must hold {expected} arrays, got {len(leaves)}.")
     restored = [
         jax.random.wrap_key_data(jnp.asarray(leaf)) if is_key else jnp.asarray(leaf)
         for leaf, is_key in zip(leaves, header["keys"], strict=True)
     ]
-    return jax.tree.unflatten(structure, restored)
+    return jax.tree.unflatten(jax.tree.structure(example), restored)
 
 
 def describe(thing: Any) -> Any:

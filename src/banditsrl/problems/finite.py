@@ -117,7 +117,7 @@ class FiniteProblem(eqx.Module):
     @property
     def optimal_actions(self) -> NDArray[np.int64]:
         """The best available action of every context, (X,)."""
-        return np.where(self.available, self.mean_rewards, -np.inf).argmax(axis=1)
+        return np.asarray(np.where(self.available, self.mean_rewards, -np.inf).argmax(axis=1))
 
     @property
     def gaps(self) -> NDArray[np.float64]:
@@ -204,12 +204,12 @@ def best_fit_error(features: NDArray[np.float64], means: NDArray[np.float64]) ->
 def _distribution(rho: Any, n_contexts: int) -> NDArray[np.float64]:
     if rho is None:
         return np.full(n_contexts, 1.0 / n_contexts)
-    rho = finite_array("rho", rho, "(n_contexts,)")
-    if rho.shape != (n_contexts,):
-        raise InvalidArgument(f"rho must have shape ({n_contexts},), got shape {rho.shape}.")
-    if (rho < 0).any() or abs(rho.sum() - 1.0) > 1e-9:
-        raise InvalidArgument(f"rho must be non-negative and sum to 1, got a sum of {rho.sum():g}.")
-    return rho
+    law = finite_array("rho", rho, "(n_contexts,)")
+    if law.shape != (n_contexts,):
+        raise InvalidArgument(f"rho must have shape ({n_contexts},), got shape {law.shape}.")
+    if (law < 0).any() or abs(law.sum() - 1.0) > 1e-9:
+        raise InvalidArgument(f"rho must be non-negative and sum to 1, got a sum of {law.sum():g}.")
+    return law
 
 
 def _availability(available: Any, shape: tuple[int, ...]) -> NDArray[np.bool_]:

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from banditsrl.arguments import count
 from banditsrl.errors import InvalidProblem
-from banditsrl.problems.finite import Candidate, FiniteProblem, verify_optimum, verify_realizable
 from banditsrl.problems.catalogue import PROBLEMS
+from banditsrl.problems.finite import Candidate, FiniteProblem, verify_optimum, verify_realizable
 
 N_CONTEXTS, N_ACTIONS, DIM, NOISE_STD = 20, 5, 6, 0.3
 RANDOM_DIMS = (3, 9, 12, 12, 18)
@@ -144,8 +144,7 @@ def _misspecified(reference: Table, means: Table, rng: np.random.Generator) -> l
 
 def _best_theta(features: Table, means: Table) -> Table:
     flat = features.reshape(-1, features.shape[-1])
-    theta: Table = np.linalg.lstsq(flat, means.ravel(), rcond=None)[0]
-    return theta
+    return np.asarray(np.linalg.lstsq(flat, means.ravel(), rcond=None)[0], dtype=np.float64)
 
 
 def _padded(candidate: Candidate) -> Candidate:
@@ -169,7 +168,8 @@ def _verify_spanning(problem: FiniteProblem, spanning: int | None, *, weak: bool
         if candidate.realizable and spans != (k == spanning):
             word = "weakly HLS" if weak else "HLS"
             raise InvalidProblem(
-                f"{problem.name}: representation {k} must {'' if k == spanning else 'not '}be {word}, "
+                f"{problem.name}: representation {k} must "
+                f"{'' if k == spanning else 'not '}be {word}, "
                 f"got optimal features of rank {_rank(optimal)} in dimension {target}."
             )
 

@@ -59,7 +59,7 @@ class Table(Representation):
         largest = float(np.linalg.norm(self.features, axis=-1).max())
         self.L = _bound("L", L) or max(largest, np.finfo(float).tiny)
         self.B = _bound("B", B)
-        if self.L < largest:
+        if largest > self.L:
             warnings.warn(
                 f"L = {self.L:g} was given but the features have norm {largest:g}: "
                 "confidence widths built on L do not hold.",

@@ -1,0 +1,44 @@
+# make demo | test | check | bench | parity     (everything happens in .venv)
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+REFERENCE ?= ../shared/reference
+SOURCES := $(shell find src -name '*.py') pyproject.toml README.md
+
+.PHONY: demo test check bench parity clean
+
+demo: $(VENV)/wheel.stamp
+	$(BIN)/banditsrl reproduce vardim --panel realizable --scale quick --out results
+
+test: $(VENV)/wheel.stamp
+	$(BIN)/python -m pytest -n 2 --dist loadfile
+	$(BIN)/python -m pytest --pyargs banditsrl --doctest-modules -n 2 --dist loadfile -q
+	@if [ -f $(REFERENCE)/regret-linear.json ]; then $(MAKE) --no-print-directory parity; fi
+
+check: $(VENV)/wheel.stamp
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+bench: $(VENV)/wheel.stamp
+	$(BIN)/python benchmarks/speed.py
+
+parity: $(VENV)/wheel.stamp
+	$(BIN)/python benchmarks/parity.py --reference $(REFERENCE)
+
+$(VENV)/tools.stamp: constraints.txt pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt hatchling
+	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt \
+		$$($(BIN)/python -c "import tomllib; p = tomllib.load(open('pyproject.toml', 'rb'))['project']; print(*[r.replace(' ', '') for r in p['dependencies'] + p['optional-dependencies']['dev']])")
+	touch $@
+
+$(VENV)/wheel.stamp: $(VENV)/tools.stamp $(SOURCES)
+	rm -rf build/wheel
+	$(BIN)/pip wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation -w build/wheel .
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --force-reinstall build/wheel/*.whl
+	touch $@
+
+clean:
+	rm -rf $(VENV) build results

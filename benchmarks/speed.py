@@ -1,0 +1,210 @@
+"""How fast is the package? Against NumPy programs of the same algorithms, and over the horizon.
+
+    python benchmarks/speed.py [--json FILE]
+
+One core, one process, compilation excluded, best of several repeats. A cost is microseconds per
+seed and step: the wall time of a whole run divided by the number of seeds and of steps. The two
+rivals are the oracles of the tests, which give the same regret: a plain loop that computes
+everything anew in each round, and a program vectorised over seeds. Both are handed their contexts
+and noise, while the package's time includes dealing them.
+"""
+# ruff: noqa: E402  (threads and core are settled before any library is imported)
+
+import os
+
+ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+os.environ.update(dict.fromkeys(ONE_THREAD, "1"), XLA_FLAGS="--xla_cpu_multi_thread_eigen=false")
+if hasattr(os, "sched_setaffinity"):
+    os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
+
+import argparse
+import importlib
+import json
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+import banditsrl
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
+plain = importlib.import_module("oracles.plain")
+vectorised = importlib.import_module("oracles.vectorised")
+
+N_SEEDS = 40
+HORIZON = 10_000
+REPEATS = 5
+PLAIN_REPEATS = 2
+LONG_HORIZONS = {1_000: 8, 10_000: 5, 100_000: 2, 1_000_000: 1}
+"""Horizons at which the cost per step is compared, and the repeats for each."""
+
+MOST_GROWTH = 1.2
+"""What the cost per step may grow by from a shorter horizon to a longer one."""
+
+
+class Rival(NamedTuple):
+    """A rival's program, the repeats it is given, and the ratio the package should reach."""
+
+    name: str
+    run: Callable[[int], Any]  # of a number of seeds
+    n_seeds: int
+    repeats: int
+    target: float
+
+
+class Line(NamedTuple):
+    """One line of the table; a ratio is better when larger, a growth when smaller."""
+
+    what: str
+    cost: float  # microseconds per seed and step
+    ratio: float | None = None
+    target: float | None = None
+    ok: bool | None = None
+
+
+def main() -> None:
+    """Measure everything, print the table, and write it down if asked to."""
+    parser = argparse.ArgumentParser(description="Speed of banditsrl against NumPy, on one core.")
+    parser.add_argument("--json", type=Path, help="file to write the table to")
+    arguments = parser.parse_args()
+    show_title()
+    lines = [*linucb_lines(), *banditsrl_lines(), *horizon_lines()]
+    if arguments.json is not None:
+        arguments.json.write_text(json.dumps([line._asdict() for line in lines], indent=2) + "\n")
+
+
+def linucb_lines() -> list[Line]:
+    """LinUCB under the test, dimension 6, five actions, one representation."""
+    problem, policy = certified_linucb()
+    candidate = problem.representations[0]
+    settings = {"B": float(np.linalg.norm(candidate.theta)), "sigma": problem.sigma}
+
+    def run_with(program: Any) -> Callable[[int], Any]:
+        return lambda n_seeds: program.linucb_glrt(
+            candidate.features, problem.mean_rewards, *dealt(problem, n_seeds), **settings
+        )
+
+    rivals = [
+        Rival("plain NumPy loop", run_with(plain), 1, PLAIN_REPEATS, 300.0),
+        Rival("vectorised NumPy", run_with(vectorised), N_SEEDS, REPEATS, 4.0),
+    ]
+    return compared("LinUCB+GLRT, d=6, A=5", problem, policy, rivals)
+
+
+def banditsrl_lines() -> list[Line]:
+    """BanditSRL with base LinUCB on thirteen candidates."""
+    problem = banditsrl.make_problem("vardim-misspecified")
+    candidates = problem.representations
+    policy = banditsrl.BanditSRL(
+        representations=candidates, base=banditsrl.LinUCB(), sigma=problem.sigma
+    )
+    settings = {"bounds": [float(np.linalg.norm(c.theta)) for c in candidates]}
+    settings["sigma"] = problem.sigma
+
+    def run_with(program: Any) -> Callable[[int], Any]:
+        return lambda n_seeds: program.banditsrl_linucb(
+            [candidate.features for candidate in candidates],
+            problem.mean_rewards,
+            *dealt(problem, n_seeds),
+            first=np.arange(n_seeds) % len(candidates),
+            **settings,
+        )
+
+    rivals = [
+        Rival("plain NumPy loop", run_with(plain), 1, PLAIN_REPEATS, 100.0),
+        Rival("vectorised NumPy", run_with(vectorised), N_SEEDS, REPEATS, 3.0),
+    ]
+    return compared("BanditSRL-LinUCB, 13 candidates", problem, policy, rivals)
+
+
+def horizon_lines() -> list[Line]:
+    """The cost of LinUCB under the test at longer and longer horizons."""
+    problem, policy = certified_linucb()
+    lines: list[Line] = []
+    for horizon, repeats in LONG_HORIZONS.items():
+        cost = package_cost(problem, policy, horizon, repeats)
+        what = f"LinUCB+GLRT, horizon {horizon:,}"
+        if not lines:
+            lines.append(show(Line(what, cost)))
+            continue
+        growth = cost / min(line.cost for line in lines)
+        lines.append(show(Line(what, cost, growth, MOST_GROWTH, growth <= MOST_GROWTH)))
+    return lines
+
+
+def certified_linucb() -> tuple[banditsrl.FiniteProblem, banditsrl.Policy]:
+    """LinUCB under the test on the HLS representation."""
+    problem = banditsrl.make_problem("vardim-realizable")
+    base = banditsrl.LinUCB(problem.representations[0], sigma=problem.sigma)
+    return problem, banditsrl.GLRT(base=base)
+
+
+def compared(
+    what: str, problem: banditsrl.FiniteProblem, policy: banditsrl.Policy, rivals: list[Rival]
+) -> list[Line]:
+    """The package's line, then one per rival with how many times dearer it is."""
+    package_cost(problem, policy, HORIZON, 1)  # compiles
+    ours = package_cost(problem, policy, HORIZON, REPEATS)
+    lines = [show(Line(what, ours))]
+    for rival in rivals:
+        seconds = best_time(lambda: rival.run(rival.n_seeds), rival.repeats)  # noqa: B023
+        cost = 1e6 * seconds / (HORIZON * rival.n_seeds)
+        ratio = cost / ours
+        line = Line(f"  {rival.name}", cost, ratio, rival.target, ratio >= rival.target)
+        lines.append(show(line))
+    return lines
+
+
+def package_cost(
+    problem: banditsrl.FiniteProblem, policy: banditsrl.Policy, horizon: int, repeats: int
+) -> float:
+    """Microseconds per seed and step of the package."""
+
+    def run() -> None:
+        banditsrl.simulate(problem, policy, horizon=horizon, seeds=N_SEEDS)
+
+    return 1e6 * best_time(run, repeats) / (horizon * N_SEEDS)
+
+
+def best_time(run: Callable[[], Any], repeats: int) -> float:
+    """The shortest of several wall times, in seconds."""
+    times = []
+    for _ in range(repeats):
+        start = time.perf_counter()
+        run()
+        times.append(time.perf_counter() - start)
+    return min(times)
+
+
+def dealt(
+    problem: banditsrl.FiniteProblem, n_seeds: int
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Contexts and noise of every step and seed, (HORIZON, n_seeds) each."""
+    rng = np.random.default_rng(0)
+    contexts = rng.integers(problem.n_contexts, size=(HORIZON, n_seeds))
+    return contexts, problem.noise_std * rng.standard_normal((HORIZON, n_seeds))
+
+
+def show_title() -> None:
+    """The head of the table."""
+    print(f"One core, {N_SEEDS} seeds; us = microseconds per seed and step.")
+    print(f"{'':36}{'us':>10}{'ratio':>10}{'target':>10}")
+
+
+def show(line: Line) -> Line:
+    """Print one line as soon as it is known."""
+    columns = f"{line.what:36}{line.cost:10.3f}"
+    if line.ratio is not None:
+        sign = "<=" if line.target == MOST_GROWTH else ">="
+        columns += f"{line.ratio:10.2f}{f'{sign} {line.target:g}':>10}"
+        columns += "  ok" if line.ok else "  short"
+    print(columns, flush=True)
+    return line
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,51 @@
+"""A policy in an application: decide, reward, ask for the certificate, save and load.
+
+    python examples/application.py
+
+The application has 50 kinds of visitors and 4 offers, described by a table of features. Each
+visitor is shown an offer; whether they take it is the reward.
+"""
+
+import tempfile
+from pathlib import Path
+
+import jax
+import numpy as np
+
+import banditsrl
+
+
+def main(n_rounds: int = 300) -> int:
+    rng = np.random.default_rng(7)
+    features = rng.normal(size=(50, 4, 3)) / np.sqrt(3)
+    taste = np.array([0.6, -0.3, 0.2])
+    probability = 0.5 + 0.4 * np.tanh(features @ taste)
+
+    policy = banditsrl.GLRT(banditsrl.LinUCB(features, sigma=0.5))
+    state = policy.init(jax.random.key(0))
+    act, learn = banditsrl.compiled(policy)
+    certified = 0
+    for t in range(n_rounds):
+        visitor = int(rng.integers(50))
+        in_stock = rng.random(4) > 0.1
+        in_stock[0] = True
+        choice = act(state, visitor, in_stock, jax.random.key(t))
+        reward = float(rng.random() < probability[visitor, int(choice.action)])
+        state = learn(state, visitor, choice.action, reward, choice.certified)
+        certified += bool(choice.certified)
+
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "policy.state"
+        banditsrl.save_state(path, policy, state)
+        again = banditsrl.load_state(path, policy)
+    visitor, key = 3, jax.random.key(1)
+    before, after = (act(s, visitor, None, key) for s in (state, again))
+    print(f"offer {int(before.action)} before saving, {int(after.action)} after loading")
+    print(f"probability of each offer: {np.round(np.asarray(before.pmf), 3)}")
+    print(f"likelihood ratio {float(before.glr):.2f}, needed {float(before.threshold):.2f}")
+    print(f"{certified} of {n_rounds} rounds were certified")
+    return certified
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,115 @@
+"""The command line: verbs only. `banditsrl --help` lists them."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
+
+from banditsrl.errors import BanditSRLError
+from banditsrl.experiments.paper import FIGURES
+from banditsrl.experiments.reproduce import PanelResult, n_steps, reproduce
+from banditsrl.experiments.result import Result
+from banditsrl.policies.catalogue import POLICIES
+from banditsrl.problems.catalogue import PROBLEMS
+from banditsrl.registry import Registry
+from banditsrl.reports.figures import draw, save
+from banditsrl.reports.summary import Row, summary_rows
+
+app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False)
+console = Console()
+messages = Console(stderr=True)
+
+
+@app.callback()
+def root() -> None:
+    """Contextual bandits that learn their representation and know when to stop exploring."""
+
+
+@app.command("list")
+def list_names(kind: Annotated[str, typer.Argument(help="problems, policies or figures")]) -> None:
+    """List the names that other commands take."""
+    kinds: Registry[list[str]] = Registry("list")
+    kinds.add("problems", list(PROBLEMS))
+    kinds.add("policies", list(POLICIES))
+    kinds.add("figures", list(FIGURES))
+    for name in kinds[kind]:
+        console.print(name)
+
+
+@app.command("reproduce")
+def reproduce_figure(
+    figure: Annotated[str, typer.Argument(help="a figure of the paper, see `list figures`")],
+    panel: Annotated[str | None, typer.Option(help="only this panel, by its title")] = None,
+    scale: Annotated[str, typer.Option(help="quick, standard or full")] = "quick",
+    out: Annotated[Path, typer.Option(help="where figures are written")] = Path("results"),
+    problem_seed: Annotated[int, typer.Option(help="seed of the generated problems")] = 0,
+) -> None:
+    """Run a figure of the paper; print a table and write the figure as PNG and PDF."""
+    chosen = FIGURES[figure] if panel is None else FIGURES[figure].only(panel)
+    size = chosen.scale(scale)
+    runs = sum(len(panel.curves) for panel in chosen.panels)
+    messages.print(
+        f"{chosen.title}: {runs} runs, {size.horizon:,} steps, {size.n_seeds} seeds each"
+    )
+    with _progress() as progress:
+        task = progress.add_task(chosen.title, total=n_steps(chosen, size))
+        finished = 0
+
+        def watch(label: str, done: int, total: int) -> None:
+            nonlocal finished
+            progress.update(task, description=label, completed=finished + done)
+            finished += total if done == total else 0
+
+        panels = reproduce(chosen, size, problem_seed=problem_seed, watch=watch)
+    console.print(_table(chosen.title, summary_rows(_pairs(panels))))
+    stem = figure if panel is None else f"{figure}-{panel.replace(' ', '-')}"
+    paths = save(draw(_pairs(panels), chosen.title), out / stem)
+    console.print("\n".join(str(path) for path in paths))
+
+
+def main() -> None:
+    """Run the command line; our own errors become one sentence and exit status 2."""
+    try:
+        app()
+    except BanditSRLError as error:
+        messages.print(f"[red]error:[/red] {error}", highlight=False)
+        raise SystemExit(2) from None
+
+
+def _pairs(panels: list[PanelResult]) -> list[tuple[str, list[Result]]]:
+    return [(panel.title, panel.results) for panel in panels]
+
+
+def _progress() -> Progress:
+    return Progress(
+        TextColumn("{task.description:<44}"),
+        BarColumn(),
+        TextColumn("{task.percentage:>3.0f}%"),
+        TimeRemainingColumn(),
+        console=messages,
+    )
+
+
+def _table(title: str, rows: list[Row]) -> Table:
+    table = Table(title=f"{title}: {rows[0].n_seeds} seeds, {rows[0].horizon:,} steps")
+    for name in ("problem", "policy"):
+        table.add_column(name)
+    headers = ("regret ± s.e.", "2nd half", "flat seeds", "certified*", "wrong", "cost of wrong")
+    for name in headers:
+        table.add_column(name, justify="right")
+    for row in rows:
+        table.add_row(
+            row.panel,
+            row.policy,
+            f"{row.regret:.1f} ± {row.stderr:.1f}",
+            f"{row.second_half:.2f}",
+            f"{row.flat_seeds}/{row.n_seeds}",
+            f"{row.certified:.1%}",
+            f"{row.wrong:.2%}",
+            f"{row.wrong_regret:.2f}",
+        )
+    table.caption = "2nd half: regret added after half of the steps; *share of the last tenth"
+    return table

@@ -1,0 +1,180 @@
+"""What happens in a round, for all seeds at once? The compiled parts of a simulation.
+
+Arrays carry the seeds along their last axis (see `banditsrl.linear.lanes`). Randomness is dealt in
+blocks of steps; one loop with dynamic bounds serves every phase, and the buffers of a run are
+updated in place.
+"""
+
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+from numpy.typing import NDArray
+
+from banditsrl.policies.history import BLOCK, History, allocate
+from banditsrl.policies.policy import Choice, learned
+
+
+class Tally(NamedTuple):
+    """Running totals of one seed."""
+
+    regret: Array
+    certified: Array
+    trivial: Array
+    wrong: Array
+    wrong_regret: Array
+    last_regret: Array
+    last_uncertified: Array
+    largest_reward: Array
+
+
+class Carry(NamedTuple):
+    """Everything that a run carries from step to step; seeds along the last axis."""
+
+    state: Any
+    tally: Tally
+    history: History | None
+    records: Array  # (K + 1, fields of Tally, lanes); the last row is scratch
+
+
+class Deal(NamedTuple):
+    """The randomness of one block, (BLOCK, lanes)."""
+
+    contexts: Any
+    noises: Array
+    keys: Array
+
+
+class Game(NamedTuple):
+    """Who plays what."""
+
+    policy: Any
+    problem: Any
+
+
+@eqx.filter_jit
+def named_keys(seeds: Array) -> dict[str, Array]:
+    """One key per purpose and seed: changing the policy changes no context and no noise."""
+
+    def split(seed: Array) -> dict[str, Array]:
+        key = jax.random.key(seed)
+        names = ("contexts", "noise", "policy", "refresh", "init")
+        return dict(zip(names, jax.random.split(key, len(names)), strict=True))
+
+    return jax.vmap(split)(seeds)
+
+
+@eqx.filter_jit
+def deal(problem: Any, keys: dict[str, Array], block: Array) -> Deal:
+    """The randomness of the steps of one block."""
+
+    def one(keys: dict[str, Array]) -> Deal:
+        fold = {name: jax.random.fold_in(key, block) for name, key in keys.items()}
+        return Deal(
+            problem.contexts(fold["contexts"], BLOCK),
+            problem.noises(fold["noise"], BLOCK),
+            jax.random.split(fold["policy"], BLOCK),
+        )
+
+    last: Deal = jax.tree.map(lambda leaf: jnp.moveaxis(leaf, 0, -1), jax.vmap(one)(keys))
+    return last
+
+
+@eqx.filter_jit
+def start(game: Game, keys: dict[str, Array], horizon: int, n_records: int) -> Carry:
+    """Everything before the first step."""
+    policy, problem = game
+    state = jax.vmap(policy.init, out_axes=-1)(keys["init"])
+    zeros = jnp.zeros(keys["init"].shape, dtype=jnp.float64)
+    tally = Tally(*[zeros] * len(Tally._fields))
+    records = jnp.zeros((n_records + 1, len(tally), *zeros.shape))
+    history = None
+    if getattr(policy, "uses_history", hasattr(policy, "refresh")):
+        one = jax.tree.map(lambda leaf: leaf[0], problem.contexts(keys["contexts"][0], 1))
+        empty = allocate(one, horizon)
+        lanes = zeros.shape[0]
+        history = jax.tree.map(lambda leaf: jnp.repeat(leaf[..., None], lanes, axis=-1), empty)
+    return Carry(state, tally, history, records)
+
+
+@eqx.filter_jit(donate="all-except-first")
+def advance(fixed: tuple[Game, Deal, Array, Array, Array], carry: Carry) -> Carry:
+    """Steps first + 1 .. last of all seeds; `slots` (BLOCK,) says where each step is recorded."""
+    game, dealt, slots, first, last = fixed
+
+    def step(t: Array, carry: Carry) -> Carry:
+        i = t % BLOCK
+        now = jax.tree.map(lambda leaf: leaf[i], dealt)
+        play = jax.vmap(_round, in_axes=(None, None, -1, -1, -1), out_axes=-1)
+        state, tally, (choice, reward) = play(game, t + 1, carry.state, carry.tally, now)
+        history = carry.history
+        if history is not None:
+            history = _written(history, t, now.contexts, choice, reward)
+        row = jnp.stack(tally)  # (fields, lanes)
+        return Carry(state, tally, history, carry.records.at[slots[i]].set(row))
+
+    result: Carry = jax.lax.fori_loop(first, last, step, carry)
+    return result
+
+
+def _round(
+    game: Game, step: Array, state: Any, tally: Tally, dealt: Deal
+) -> tuple[Any, Tally, tuple[Choice, Array]]:
+    """One step of one seed."""
+    policy, problem = game
+    context = dealt.contexts
+    mask, means = problem.mask(context), problem.means(context)
+    choice = policy.act(state, context, mask, dealt.keys)
+    played = (means * (jnp.arange(means.shape[0]) == choice.action)).sum()
+    reward = problem.reward(played, dealt.noises)
+    state = learned(policy, state, context, choice.action, reward, choice.certified)
+    regret = jnp.where(mask, means, -jnp.inf).max() - played
+    return state, _tallied(tally, choice, regret, reward, step), (choice, reward)
+
+
+def _tallied(tally: Tally, choice: Choice, regret: Array, reward: Array, step: Array) -> Tally:
+    trivial = choice.certified & jnp.isinf(choice.glr)
+    wrong = choice.certified & (regret > 0)
+    now = step.astype(jnp.float64)
+    return Tally(
+        regret=tally.regret + regret,
+        certified=tally.certified + (choice.certified & ~trivial),
+        trivial=tally.trivial + trivial,
+        wrong=tally.wrong + wrong,
+        wrong_regret=tally.wrong_regret + jnp.where(wrong, regret, 0.0),
+        last_regret=jnp.where(regret > 0, now, tally.last_regret),
+        last_uncertified=jnp.where(choice.certified, tally.last_uncertified, now),
+        largest_reward=jnp.maximum(tally.largest_reward, jnp.abs(reward)),
+    )
+
+
+def _written(history: History, t: Array, contexts: Any, choice: Choice, rewards: Array) -> History:
+    """The history of all seeds after step t + 1."""
+    return History(
+        jax.tree.map(lambda buffer, x: buffer.at[t].set(x), history.contexts, contexts),
+        history.actions.at[t].set(choice.action.astype(jnp.int32)),
+        history.rewards.at[t].set(rewards),
+        history.certified.at[t].set(choice.certified),
+        jnp.full_like(history.n, t + 1),
+    )
+
+
+@eqx.filter_jit(donate="all-except-first")
+def refreshed(fixed: tuple[Any, dict[str, Array], Array], carry: Carry) -> Carry:
+    """All seeds at the start of the next phase."""
+    policy, keys, step = fixed
+    folded = jax.vmap(lambda key: jax.random.fold_in(key, step))(keys["refresh"])
+    refresh = jax.vmap(policy.refresh, in_axes=(-1, -1, 0), out_axes=-1)
+    return carry._replace(state=refresh(carry.state, carry.history, folded))
+
+
+def reported(policy: Any, state: Any) -> dict[str, NDArray[Any]]:
+    """What the policy has to report, copied to the host since buffers are reused."""
+    report = getattr(policy, "report", None)
+    if report is None:
+        return {}
+    mapped = jax.vmap(report, in_axes=-1, out_axes=-1)(state)
+    return {name: np.array(value) for name, value in mapped.items()}
