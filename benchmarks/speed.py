@@ -22,7 +22,8 @@ import importlib
 import json
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -35,10 +36,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 plain = importlib.import_module("oracles.plain")
 vectorised = importlib.import_module("oracles.vectorised")
 
+PACKAGE = "banditsrl"
 N_SEEDS = 40
 HORIZON = 10_000
 REPEATS = 5
-PLAIN_REPEATS = 2
 LONG_HORIZONS = {1_000: 8, 10_000: 5, 100_000: 2, 1_000_000: 1}
 """Horizons at which the cost per step is compared, and the repeats for each."""
 
@@ -47,19 +48,19 @@ MOST_GROWTH = 1.2
 
 
 class Rival(NamedTuple):
-    """A rival's program, the repeats it is given, and the ratio the package should reach."""
+    """A rival's program and how many times dearer than the package it should be."""
 
     name: str
     run: Callable[[int], Any]  # of a number of seeds
     n_seeds: int
-    repeats: int
     target: float
 
 
 class Line(NamedTuple):
-    """One line of the table; a ratio is better when larger, a growth when smaller."""
+    """One line of the table; the ratio to a rival should be large, the growth small."""
 
     what: str
+    program: str
     cost: float  # microseconds per seed and step
     ratio: float | None = None
     target: float | None = None
@@ -89,8 +90,8 @@ def linucb_lines() -> list[Line]:
         )
 
     rivals = [
-        Rival("plain NumPy loop", run_with(plain), 1, PLAIN_REPEATS, 300.0),
-        Rival("vectorised NumPy", run_with(vectorised), N_SEEDS, REPEATS, 4.0),
+        Rival("plain NumPy loop", run_with(plain), 1, 300.0),
+        Rival("vectorised NumPy", run_with(vectorised), N_SEEDS, 4.0),
     ]
     return compared("LinUCB+GLRT, d=6, A=5", problem, policy, rivals)
 
@@ -115,8 +116,8 @@ def banditsrl_lines() -> list[Line]:
         )
 
     rivals = [
-        Rival("plain NumPy loop", run_with(plain), 1, PLAIN_REPEATS, 100.0),
-        Rival("vectorised NumPy", run_with(vectorised), N_SEEDS, REPEATS, 3.0),
+        Rival("plain NumPy loop", run_with(plain), 1, 100.0),
+        Rival("vectorised NumPy", run_with(vectorised), N_SEEDS, 3.0),
     ]
     return compared("BanditSRL-LinUCB, 13 candidates", problem, policy, rivals)
 
@@ -126,13 +127,12 @@ def horizon_lines() -> list[Line]:
     problem, policy = certified_linucb()
     lines: list[Line] = []
     for horizon, repeats in LONG_HORIZONS.items():
-        cost = package_cost(problem, policy, horizon, repeats)
-        what = f"LinUCB+GLRT, horizon {horizon:,}"
-        if not lines:
-            lines.append(show(Line(what, cost)))
-            continue
-        growth = cost / min(line.cost for line in lines)
-        lines.append(show(Line(what, cost, growth, MOST_GROWTH, growth <= MOST_GROWTH)))
+        (seconds,) = best_times([package(problem, policy, horizon)], repeats)
+        line = Line(f"LinUCB+GLRT, horizon {horizon:,}", PACKAGE, per_step(seconds, horizon))
+        if lines:
+            growth = line.cost / min(shorter.cost for shorter in lines)
+            line = line._replace(ratio=growth, target=MOST_GROWTH, ok=growth <= MOST_GROWTH)
+        lines.append(show(line))
     return lines
 
 
@@ -147,37 +147,41 @@ def compared(
     what: str, problem: banditsrl.FiniteProblem, policy: banditsrl.Policy, rivals: list[Rival]
 ) -> list[Line]:
     """The package's line, then one per rival with how many times dearer it is."""
-    package_cost(problem, policy, HORIZON, 1)  # compiles
-    ours = package_cost(problem, policy, HORIZON, REPEATS)
-    lines = [show(Line(what, ours))]
-    for rival in rivals:
-        seconds = best_time(lambda: rival.run(rival.n_seeds), rival.repeats)  # noqa: B023
-        cost = 1e6 * seconds / (HORIZON * rival.n_seeds)
-        ratio = cost / ours
-        line = Line(f"  {rival.name}", cost, ratio, rival.target, ratio >= rival.target)
+    ours = package(problem, policy, HORIZON)
+    ours()  # compiles
+    theirs = [partial(rival.run, rival.n_seeds) for rival in rivals]
+    seconds = best_times([ours, *theirs], REPEATS)
+    cost = per_step(seconds[0], HORIZON)
+    lines = [show(Line(what, PACKAGE, cost))]
+    for rival, rival_seconds in zip(rivals, seconds[1:], strict=True):
+        rival_cost = per_step(rival_seconds, HORIZON, rival.n_seeds)
+        ratio = rival_cost / cost
+        line = Line(what, rival.name, rival_cost, ratio, rival.target, ratio >= rival.target)
         lines.append(show(line))
     return lines
 
 
-def package_cost(
-    problem: banditsrl.FiniteProblem, policy: banditsrl.Policy, horizon: int, repeats: int
-) -> float:
-    """Microseconds per seed and step of the package."""
-
-    def run() -> None:
-        banditsrl.simulate(problem, policy, horizon=horizon, seeds=N_SEEDS)
-
-    return 1e6 * best_time(run, repeats) / (horizon * N_SEEDS)
+def package(
+    problem: banditsrl.FiniteProblem, policy: banditsrl.Policy, horizon: int
+) -> Callable[[], Any]:
+    """A run of the package, to be timed."""
+    return partial(banditsrl.simulate, problem, policy, horizon=horizon, seeds=N_SEEDS)
 
 
-def best_time(run: Callable[[], Any], repeats: int) -> float:
-    """The shortest of several wall times, in seconds."""
-    times = []
+def best_times(runs: Sequence[Callable[[], Any]], repeats: int) -> list[float]:
+    """The shortest of several wall times of each, in seconds; in turn, so that all meet the same."""
+    times: list[list[float]] = [[] for _ in runs]
     for _ in range(repeats):
-        start = time.perf_counter()
-        run()
-        times.append(time.perf_counter() - start)
-    return min(times)
+        for run, taken in zip(runs, times, strict=True):
+            start = time.perf_counter()
+            run()
+            taken.append(time.perf_counter() - start)
+    return [min(taken) for taken in times]
+
+
+def per_step(seconds: float, horizon: int, n_seeds: int = N_SEEDS) -> float:
+    """Microseconds per seed and step."""
+    return 1e6 * seconds / (horizon * n_seeds)
 
 
 def dealt(
@@ -197,7 +201,8 @@ def show_title() -> None:
 
 def show(line: Line) -> Line:
     """Print one line as soon as it is known."""
-    columns = f"{line.what:36}{line.cost:10.3f}"
+    label = line.what if line.program == PACKAGE else f"  {line.program}"
+    columns = f"{label:36}{line.cost:10.3f}"
     if line.ratio is not None:
         sign = "<=" if line.target == MOST_GROWTH else ">="
         columns += f"{line.ratio:10.2f}{f'{sign} {line.target:g}':>10}"

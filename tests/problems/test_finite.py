@@ -3,6 +3,7 @@
 import math
 from typing import Any
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -100,6 +101,14 @@ def test_contexts_of_probability_zero_are_never_dealt() -> None:
     assert set(drawn.tolist()) == {1, 3}
 
 
+def test_the_smallest_draw_is_the_first_context_that_is_possible(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(jax.random, "uniform", lambda key, shape, dtype: jnp.zeros(shape, dtype))
+    problem = realizable_problem(rho=[0.0, 0.5, 0.0, 0.5])
+    np.testing.assert_array_equal(problem.contexts(jax.random.key(0), 3), [1, 1, 1])
+
+
 def test_consecutive_contexts_are_independent() -> None:
     """Pearson's statistic of the pairs is chi-square with fifteen degrees of freedom."""
     problem = realizable_problem()
@@ -168,7 +177,8 @@ def test_means_and_masks_are_the_rows_of_the_tables() -> None:
 def test_a_problem_is_a_pytree_that_compiled_code_takes_as_an_argument() -> None:
     problem = realizable_problem(rho=[0.1, 0.2, 0.3, 0.4])
     key = jax.random.key(6)
-    compiled = jax.jit(lambda p, k: p.contexts(k, 20))(problem, key)
+    with jax.enable_x64(True):
+        compiled = eqx.filter_jit(lambda p, k: p.contexts(k, 20))(problem, key)
     np.testing.assert_array_equal(compiled, problem.contexts(key, 20))
 
 
@@ -214,10 +224,13 @@ def test_claims_that_hold_are_accepted() -> None:
 def test_best_fit_error_is_the_largest_residual_of_the_normal_equations() -> None:
     features, _ = features_and_theta(dim=2)
     means = np.random.default_rng(2).standard_normal((4, 3))
-    gram = sum(np.outer(phi, phi) for row in features for phi in row)
-    b = sum(mu * phi for row, mus in zip(features, means, strict=True) for phi, mu in zip(row, mus))
-    theta = np.linalg.solve(gram, b)
-    assert best_fit_error(features, means) == pytest.approx(np.abs(features @ theta - means).max())
+    rows = [(phi, means[at]) for at in np.ndindex(4, 3) for phi in [features[at]]]
+    gram = sum(np.outer(phi, phi) for phi, _ in rows)
+    theta = np.linalg.solve(gram, sum(mu * phi for phi, mu in rows))
+    problem = FiniteProblem(means)
+    assert best_fit_error(features, problem) == pytest.approx(
+        np.abs(features @ theta - means).max()
+    )
 
 
 GOOD = [[1.0, 0.0], [0.0, 1.0]]
@@ -273,7 +286,7 @@ def test_a_bad_candidate_is_refused_by_name(features: Any, theta: Any, message: 
 
 
 def test_tables_of_words_are_refused_by_name() -> None:
-    with pytest.raises(InvalidType, match="mean_rewards must be an array of numbers .* got list"):
+    with pytest.raises(InvalidType, match=r"mean_rewards must be an array of numbers .* got list"):
         FiniteProblem([["high", "low"]])
     with pytest.raises(InvalidType, match="noise_std must be a real number, got 'small'"):
         FiniteProblem(GOOD, noise_std="small")  # type: ignore[arg-type]

@@ -87,6 +87,8 @@ def glr(phi: Any, theta: Any, *, V: Any, mask: Any = None) -> float:
         raise InvalidArgument(
             f"phi, theta and V must agree on dim, got shapes {phi.shape}, {theta.shape}, {V.shape}."
         )
+    if not np.allclose(V, V.T, rtol=1e-9, atol=0.0):
+        raise InvalidArgument("V must be symmetric, got a matrix that is not.")
     available = checked_mask(mask, phi.shape[0])
     try:
         lower = np.linalg.cholesky(V)

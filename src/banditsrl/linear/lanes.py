@@ -51,7 +51,12 @@ def lanes(function: Callable[..., Any]) -> Callable[..., Any]:
         first = jax.tree.map(lambda array: jnp.moveaxis(array, -1, 0), out)
         return first, jax.tree.map(lambda _: True, out)
 
-    return functools.wraps(function)(in_lanes)
+    @functools.wraps(function)
+    def called(*args: Any) -> Any:
+        traced = any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves(args))
+        return in_lanes(*args) if traced else function(*args)
+
+    return called
 
 
 def rows_times(rows: jax.Array, matrix: jax.Array) -> jax.Array:

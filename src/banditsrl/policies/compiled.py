@@ -25,7 +25,7 @@ class Compiled(NamedTuple):
 def compiled(policy: Any) -> Compiled:
     """`act(state, context, mask, key)` and `learn(state, context, action, reward, certified)`.
 
-    A mask of None means that every action is available. `certified` is what the choice said of
+    Choices come back as NumPy arrays. A mask of None means that every action is available. `certified` is what the choice said of
     itself; a policy with a test does not feed certified rounds to its base.
     """
 
@@ -33,7 +33,8 @@ def compiled(policy: Any) -> Compiled:
     def act(state: Any, context: Any, mask: Any, key: Array) -> Choice:
         _finite(context)
         available = None if mask is None else checked_mask(mask, len(mask))
-        return _act(policy, state, _arrays(context), available, key)
+        choice: Choice = _act(policy, state, _arrays(context), available, key)
+        return Choice(*map(np.asarray, choice))
 
     @double
     def learn(state: Any, context: Any, action: Any, reward: Any, certified: Any = False) -> Any:

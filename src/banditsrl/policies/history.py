@@ -70,12 +70,16 @@ def appended(
     """The history after one more round."""
     at = history.n
     return History(
-        jax.tree.map(lambda buffer, x: buffer.at[at].set(x), history.contexts, context),
-        history.actions.at[at].set(action),
-        history.rewards.at[at].set(reward),
-        history.certified.at[at].set(certified),
+        jax.tree.map(lambda buffer, x: _put(buffer, at, x), history.contexts, context),
+        _put(history.actions, at, action),
+        _put(history.rewards, at, reward),
+        _put(history.certified, at, certified),
         at + 1,
     )
+
+
+def _put(buffer: Array, at: Array, value: Any) -> Array:
+    return buffer.at[at].set(jnp.asarray(value, dtype=buffer.dtype))
 
 
 def folded(history: History, start: T, step: Callable[[T, Rounds], T]) -> T:

@@ -49,15 +49,19 @@ def warm_start(
 
 
 def _filled(contexts: Any, actions: Any, rewards: Any, capacity: int) -> History:
-    n = len(rewards)
     first = jax.tree.map(lambda leaf: jnp.asarray(leaf)[0], contexts)
     empty = allocate(first, capacity)
     return empty._replace(
-        contexts=jax.tree.map(lambda buffer, x: buffer.at[:n].set(x), empty.contexts, contexts),
-        actions=empty.actions.at[:n].set(actions),
-        rewards=empty.rewards.at[:n].set(rewards),
-        n=jnp.asarray(n, dtype=jnp.int32),
+        contexts=jax.tree.map(_put, empty.contexts, contexts),
+        actions=_put(empty.actions, actions),
+        rewards=_put(empty.rewards, rewards),
+        n=jnp.asarray(len(rewards), dtype=jnp.int32),
     )
+
+
+def _put(buffer: Array, values: Any) -> Array:
+    """`buffer` with `values` at its beginning."""
+    return buffer.at[: len(values)].set(jnp.asarray(values, dtype=buffer.dtype))
 
 
 @eqx.filter_jit

@@ -102,7 +102,7 @@ def difference(written: Any, policy: Any) -> str:
 
 def _read(path: Path) -> tuple[dict[str, Any], list[Any]]:
     try:
-        with np.load(path, allow_pickle=False) as file:
+        with path.open("rb") as raw, np.load(raw, allow_pickle=False) as file:
             header = json.loads(str(file[HEADER]))
             return header, [file[f"leaf{i}"] for i in range(len(header["keys"]))]
     except OSError as error:

@@ -79,11 +79,18 @@ def _field(entry: dict[str, Any], name: str, path: Path) -> Any:
     return entry[name]
 
 
-def _candidate(entry: dict[str, Any], k: int, path: Path) -> Candidate:
+def _candidate(entry: Any, k: int, path: Path) -> Candidate:
     where = f"representations[{k}]"
+    if not isinstance(entry, dict):
+        raise InvalidProblem(f"{path}: {where} must be an object, got {entry!r}.")
+    realizable = entry.get("realizable", True)
+    if not isinstance(realizable, bool):
+        raise InvalidProblem(
+            f"{path}: {where}.realizable must be true or false, got {realizable!r}."
+        )
     return Candidate(
         finite_array(f"{where}.features", _field(entry, "features", path), "(X, A, d)"),
         finite_array(f"{where}.theta", _field(entry, "theta", path), "(d,)"),
-        bool(entry.get("realizable", True)),
+        realizable,
         str(entry.get("name", "")),
     )

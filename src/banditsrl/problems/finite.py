@@ -87,8 +87,8 @@ class FiniteProblem(eqx.Module):
         self.name = name
         self.noise = one_of("noise", noise, NOISES)
         self.noise_std = at_least("noise_std", noise_std, 0.0) if noise == "gaussian" else 0.0
-        if noise == "bernoulli" and not ((self.mean_rewards >= 0) & (self.mean_rewards <= 1)).all():
-            low, high = self.mean_rewards.min(), self.mean_rewards.max()
+        low, high = self.mean_rewards[self.available].min(), self.mean_rewards[self.available].max()
+        if noise == "bernoulli" and (low < 0 or high > 1):
             raise InvalidArgument(
                 "mean_rewards must lie in [0, 1] when noise is bernoulli, "
                 f"got values from {low:g} to {high:g}."
@@ -108,6 +108,11 @@ class FiniteProblem(eqx.Module):
     def rho(self) -> NDArray[np.float64]:
         """Probability of every context, (X,)."""
         return np.diff(self.cumulative, prepend=0.0)
+
+    @property
+    def possible(self) -> NDArray[np.bool_]:
+        """Which (context, action) can occur: positive probability, and available, (X, A)."""
+        return self.available & (self.rho > 0)[:, None]
 
     @property
     def sigma(self) -> float:
@@ -170,7 +175,8 @@ class FiniteProblem(eqx.Module):
 def verify_optimum(problem: FiniteProblem) -> None:
     """Refuse a problem without a unique optimal action, or without a positive gap."""
     if not problem.gap > 0.0:
-        tied = int(np.argmin(np.sort(problem.gaps, axis=1)[:, 1]))
+        second = np.where(problem.rho > 0, np.sort(problem.gaps, axis=1)[:, 1], np.inf)
+        tied = int(np.argmin(second))
         raise InvalidProblem(
             f"{problem.name} must have one optimal action per context and a positive gap, "
             f"got two best actions in context {tied}."
@@ -181,24 +187,25 @@ def verify_realizable(problem: FiniteProblem, tolerance: float) -> None:
     """Refuse a problem whose candidates are not (or are) realizable against their claim."""
     for k, candidate in enumerate(problem.representations):
         if candidate.realizable:
-            error = np.abs(candidate.features @ candidate.theta - problem.mean_rewards).max()
+            errors = np.abs(candidate.features @ candidate.theta - problem.mean_rewards)
+            error = errors[problem.possible].max()
             if error > tolerance:
                 raise InvalidProblem(
                     f"{problem.name}: representation {k} claims to be realizable to {tolerance:g}, "
                     f"got an error of {error:.3g}."
                 )
-        elif best_fit_error(candidate.features, problem.mean_rewards) <= tolerance:
+        elif best_fit_error(candidate.features, problem) <= tolerance:
             raise InvalidProblem(
                 f"{problem.name}: representation {k} claims to be misspecified, "
                 f"got a linear fit exact to {tolerance:g}."
             )
 
 
-def best_fit_error(features: NDArray[np.float64], means: NDArray[np.float64]) -> float:
-    """Largest error over (x, a) of the best linear fit of the means."""
-    flat = features.reshape(-1, features.shape[-1])
-    theta = np.linalg.lstsq(flat, means.ravel(), rcond=None)[0]
-    return float(np.abs(flat @ theta - means.ravel()).max())
+def best_fit_error(features: NDArray[np.float64], problem: FiniteProblem) -> float:
+    """Largest error of the best linear fit of the means, where a context and action can occur."""
+    rows, means = features[problem.possible], problem.mean_rewards[problem.possible]
+    theta = np.linalg.lstsq(rows, means, rcond=None)[0]
+    return float(np.abs(rows @ theta - means).max())
 
 
 def _distribution(rho: Any, n_contexts: int) -> NDArray[np.float64]:

@@ -11,12 +11,13 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from banditsrl.arguments import count
+from banditsrl.arguments import count, one_of
 from banditsrl.errors import InvalidProblem
 from banditsrl.problems.catalogue import PROBLEMS
 from banditsrl.problems.finite import Candidate, FiniteProblem, verify_optimum, verify_realizable
 
 N_CONTEXTS, N_ACTIONS, DIM, NOISE_STD = 20, 5, 6, 0.3
+VARIANTS = ("realizable", "misspecified", "no-hls", "weak-hls")
 RANDOM_DIMS = (3, 9, 12, 12, 18)
 N_PADDING = 5
 
@@ -50,6 +51,7 @@ def vardim(*, variant: str, seed: int = 0) -> FiniteProblem:
             first is weakly so).
         seed: The problem seed; the same seed gives the same problem.
     """
+    one_of("variant", variant, VARIANTS)
     rng = np.random.default_rng(count("seed", seed, 0))
     reference, theta = _reference(rng)
     means = reference @ theta
@@ -178,6 +180,6 @@ def _rank(rows: Table) -> int:
     return int(np.linalg.matrix_rank(rows, rtol=RANK_TOLERANCE))
 
 
-for _variant in ("realizable", "misspecified", "no-hls", "weak-hls"):
+for _variant in VARIANTS:
     PROBLEMS.add(f"vardim-{_variant}", partial(vardim, variant=_variant))
 PROBLEMS.add("mixing", mixing)

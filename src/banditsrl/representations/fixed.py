@@ -21,6 +21,10 @@ from banditsrl.linear.lanes import double
 from banditsrl.problems.finite import Candidate
 
 
+SMALLEST_BOUND = 1e-100
+"""L of features that vanish: its square can still be divided by."""
+
+
 class Representation(eqx.Module):
     """What every representation offers: sizes, bounds and `embed`."""
 
@@ -57,14 +61,14 @@ class Table(Representation):
         self.features = finite_array("features", features, "(n_contexts, n_actions, dim)")
         self.n_actions, self.dim = (int(n) for n in self.features.shape[1:])
         largest = float(np.linalg.norm(self.features, axis=-1).max())
-        self.L = _bound("L", L) or max(largest, np.finfo(float).tiny)
+        self.L = _bound("L", L) or max(largest, SMALLEST_BOUND)
         self.B = _bound("B", B)
         if largest > self.L:
             warnings.warn(
                 f"L = {self.L:g} was given but the features have norm {largest:g}: "
                 "confidence widths built on L do not hold.",
                 BoundExceeded,
-                stacklevel=2,
+                stacklevel=4,
             )
 
     @property
@@ -75,6 +79,10 @@ class Table(Representation):
     @double
     def embed(self, context: Any) -> Array:
         """Look the features up, (A, d)."""
+        if isinstance(context, int) and not 0 <= context < self.n_contexts:
+            raise InvalidArgument(
+                f"context must be an index below {self.n_contexts}, got {context}."
+            )
         return jnp.asarray(self.features)[context]
 
 
@@ -95,7 +103,12 @@ class Given(Representation):
     @double
     def embed(self, context: Any) -> Array:
         """The context itself, (A, d)."""
-        return jnp.asarray(context, dtype=jnp.float64)
+        phi = jnp.asarray(context, dtype=jnp.float64)
+        if phi.shape != (self.n_actions, self.dim):
+            raise InvalidArgument(
+                f"context must have shape ({self.n_actions}, {self.dim}), got shape {phi.shape}."
+            )
+        return phi
 
 
 class Mapped(Representation):
@@ -140,7 +153,7 @@ def as_representation(source: Any) -> Representation:
     if isinstance(source, Representation):
         return source
     if isinstance(source, Candidate):
-        return Table(source.features, B=max(float(np.linalg.norm(source.theta)), 1e-12))
+        return Table(source.features, B=max(float(np.linalg.norm(source.theta)), SMALLEST_BOUND))
     if isinstance(source, np.ndarray | Array | list | tuple):
         return Table(source)
     raise InvalidType(
@@ -151,6 +164,10 @@ def as_representation(source: Any) -> Representation:
 
 def as_representations(sources: Sequence[Any]) -> tuple[Representation, ...]:
     """A non-empty set of representations over the same actions."""
+    if not isinstance(sources, Sequence):
+        raise InvalidType(
+            f"representations must be a sequence of candidates, got {type(sources).__name__}."
+        )
     candidates = tuple(as_representation(source) for source in sources)
     if not candidates:
         raise InvalidArgument("representations must hold at least one candidate, got an empty set.")

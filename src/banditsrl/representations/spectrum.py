@@ -5,6 +5,7 @@ test on data: what the optimal actions span, what all actions span, and how well
 """
 
 from dataclasses import asdict, dataclass
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -31,7 +32,8 @@ class Diagnosis:
         realizable: Whether some theta predicts every mean reward.
         error: Largest error of the best linear fit over contexts and actions.
         misspecification_lower: Certified lower bound on epsilon_phi (zero when none was found).
-        misspecification_upper: Upper bound on epsilon_phi, reached by an explicit policy.
+        misspecification_upper: Upper bound on epsilon_phi, reached by an explicit policy and its
+            least-squares fit (which the ball must reach for the bound to hold).
         optimal_rank: Dimension of the span of the optimal actions' features.
         lambda_star: Smallest eigenvalue of E[phi(x, a*) phi(x, a*)^T].
         lambda_plus: Its smallest non-zero eigenvalue, which plays the same part under weak HLS.
@@ -40,7 +42,7 @@ class Diagnosis:
         gamma: Gamma(phi), the smallest eigenvalue of E[sum_a phi(x, a) phi(x, a)^T].
         redundant: All features together do not span R^d.
         L: Largest norm of a feature.
-        B: Norm of the best linear fit.
+        B: Norm of theta-star, the best linear fit under rho.
     """
 
     dim: int
@@ -85,7 +87,9 @@ def diagnose(problem: FiniteProblem, representation: int | Any) -> Diagnosis:
     optimal = table[np.arange(len(table)), problem.optimal_actions[possible]]  # (X, d)
     everything = table[available]  # (samples, d)
     dim = features.shape[-1]
-    theta = np.linalg.lstsq(everything, means[available], rcond=RANK_TOLERANCE)[0]
+    root = np.sqrt(np.broadcast_to(weights[:, None], available.shape)[available])
+    weighted = (everything * root[:, None], means[available] * root)
+    theta = np.linalg.lstsq(*weighted, rcond=RANK_TOLERANCE)[0]
     error = float(np.abs(everything @ theta - means[available]).max())
     realizable = error <= REALIZABLE_TOLERANCE
     lower, upper = (0.0, 0.0) if realizable else misspecification(problem, features)
@@ -112,13 +116,13 @@ def diagnose(problem: FiniteProblem, representation: int | Any) -> Diagnosis:
 
 
 def _features(problem: FiniteProblem, representation: int | Any) -> np.ndarray[Any, Any]:
-    if isinstance(representation, int):
+    if isinstance(representation, Integral) and not isinstance(representation, bool):
         n = len(problem.representations)
         if not 0 <= representation < n:
             raise InvalidArgument(
                 f"representation must be an index below {n}, got {representation}."
             )
-        return problem.representations[representation].features
+        return problem.representations[int(representation)].features
     table: Representation = as_representation(representation)
     if not isinstance(table, Table) or table.features.shape[:2] != problem.mean_rewards.shape:
         raise InvalidArgument(

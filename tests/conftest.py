@@ -1,0 +1,25 @@
+"""Fixtures shared by all tests: one problem, and a cache of compiled programs for the run."""
+
+from pathlib import Path
+
+import jax
+import pytest
+
+import banditsrl
+
+REFERENCE = Path(__file__).parents[2] / "shared" / "reference"
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Share compiled programs between workers and runs of the tests."""
+    cache = getattr(config, "cache", None)
+    if cache is not None:
+        folder = cache.mkdir("compiled")
+        jax.config.update("jax_compilation_cache_dir", str(folder))
+        jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.5)
+
+
+@pytest.fixture(scope="session")
+def problem() -> banditsrl.FiniteProblem:
+    """The varying-dimension problem whose first candidate is HLS."""
+    return banditsrl.make_problem("vardim-realizable", seed=0)

@@ -1,0 +1,165 @@
+"""The test in a policy: when it passes, what it does then, and what the base is told."""
+
+import math
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import banditsrl
+from banditsrl.errors import InvalidArgument, InvalidType
+
+KEY = jax.random.key(4)
+
+
+def taught(policy: Any, problem: Any, n: int) -> Any:
+    rng = np.random.default_rng(0)
+    _, learn = banditsrl.compiled(policy)
+    state = policy.init(KEY)
+    for _ in range(n):
+        x, a = int(rng.integers(20)), int(rng.integers(5))
+        reward = problem.mean_rewards[x, a] + 0.3 * rng.normal()
+        state = learn(state, x, a, reward)
+    return state
+
+
+@pytest.fixture(scope="module")
+def certified(problem: banditsrl.FiniteProblem) -> tuple[Any, Any]:
+    policy = banditsrl.GLRT(banditsrl.EpsilonGreedy(problem.representations[0], sigma=0.3))
+    return policy, taught(policy, problem, 300)
+
+
+def test_the_ratio_and_the_threshold_are_those_of_the_paper(
+    certified: tuple[Any, Any], problem: banditsrl.FiniteProblem
+) -> None:
+    policy, state = certified
+    candidate = problem.representations[0]
+    L, B = np.linalg.norm(candidate.features, axis=-1).max(), np.linalg.norm(candidate.theta)
+    growth = 6 * math.log1p(300 * L**2 / 6)
+    beta = 0.3 * math.sqrt(2 * math.log(100) + growth) + B
+    for x in range(20):
+        choice = policy.act(state, x, None, KEY)
+        theta = np.linalg.solve(np.asarray(state.ridge.V), np.asarray(state.ridge.b))
+        expected = banditsrl.glr(candidate.features[x], theta, V=np.asarray(state.ridge.V))
+        assert float(choice.glr) == pytest.approx(expected, rel=1e-9)
+        assert float(choice.threshold) == pytest.approx(beta, rel=1e-12)
+        assert bool(choice.certified) == (expected > beta)
+
+
+def test_a_certified_choice_is_greedy_and_sure(certified: tuple[Any, Any]) -> None:
+    policy, state = certified
+    choices = [policy.act(state, x, None, KEY) for x in range(20)]
+    sure = [c for c in choices if c.certified]
+    assert 0 < len(sure) < 20
+    for choice in sure:
+        assert float(choice.pmf[int(choice.action)]) == 1.0
+    for choice in choices:
+        if not choice.certified:
+            assert np.asarray(choice.pmf).min() > 0.0  # the base, epsilon-greedy, explores
+
+
+@pytest.mark.parametrize("scale", [0, 0.0, None])
+def test_a_scale_of_zero_switches_the_test_off(
+    scale: float | None, problem: banditsrl.FiniteProblem
+) -> None:
+    base = banditsrl.EpsilonGreedy(problem.representations[0], sigma=0.3)
+    policy = banditsrl.GLRT(base, glrt_scale=scale)
+    state = taught(policy, problem, 300)
+    assert not any(bool(policy.act(state, x, None, KEY).certified) for x in range(20))
+    only = np.arange(5) == 2
+    assert not policy.act(state, 0, only, KEY).certified
+
+
+def test_with_one_action_there_is_nothing_to_decide(certified: tuple[Any, Any]) -> None:
+    policy, state = certified
+    choice = policy.act(state, 0, np.arange(5) == 3, KEY)
+    assert bool(choice.certified)
+    assert np.isinf(choice.glr)
+    assert int(choice.action) == 3
+
+
+def test_equal_embeddings_are_one_action() -> None:
+    features = np.ones((1, 3, 2))
+    features[0, 2] = [1.0, -1.0]
+    policy = banditsrl.GLRT(banditsrl.LinUCB(features, sigma=0.1))
+    state = policy.init(KEY)
+    for action, reward in [(0, 1.0), (1, 1.0), (2, -1.0)] * 200:
+        state = policy.learn(state, 0, action, reward)
+    choice = policy.act(state, 0, None, KEY)
+    distance = np.linalg.norm(features[0, 0] - features[0, 2])
+    assert np.isfinite(choice.glr)
+    assert float(choice.glr) > distance
+    assert np.isinf(policy.act(state, 0, [True, True, False], KEY).glr)
+
+
+def test_the_scale_of_the_authors_is_inside_a_square_root(
+    problem: banditsrl.FiniteProblem,
+) -> None:
+    base = banditsrl.EpsilonGreedy(problem.representations[0], sigma=0.3)
+    policy = banditsrl.GLRT(base, glrt_scale=5.0, conventions="authors")
+    state = taught(policy, problem, 50)
+    L = np.linalg.norm(problem.representations[0].features, axis=-1).max()
+    B = np.linalg.norm(problem.representations[0].theta)
+    beta = 0.3 * math.sqrt(2 * math.log(100) + 6 * math.log1p(2 * 50 * L / 6)) + B
+    found = float(policy.act(state, 0, None, KEY).threshold)
+    assert found == pytest.approx(math.sqrt(2 * 5.0) * beta)
+
+
+def test_a_decaying_level_raises_the_threshold(problem: banditsrl.FiniteProblem) -> None:
+    base = banditsrl.LinUCB(problem.representations[0], sigma=0.3)
+    plain, decaying = banditsrl.GLRT(base), banditsrl.GLRT(base, delta_decay=2.0)
+    thresholds = []
+    for policy in (plain, decaying):
+        state = taught(policy, problem, 30)
+        thresholds.append(float(policy.act(state, 0, None, KEY).threshold))
+    L = np.linalg.norm(problem.representations[0].features, axis=-1).max()
+    B = np.linalg.norm(problem.representations[0].theta)
+    growth = 6 * math.log1p(30 * L**2 / 6)
+    expected = 0.3 * math.sqrt(2 * math.log(100 * 31**2) + growth) + B
+    assert thresholds[1] == pytest.approx(expected)
+    assert thresholds[0] < thresholds[1]
+
+
+class Counting:
+    """An outside policy: counts what it is taught and always plays the last available action."""
+
+    def init(self, key: Any) -> Any:
+        return jnp.zeros((), dtype=jnp.int32)
+
+    def act(self, state: Any, context: Any, mask: Any, key: Any) -> banditsrl.Choice:
+        n = mask.shape[0]
+        action = n - 1 - jnp.argmax(mask[::-1])
+        return banditsrl.policies.untested(action, 1.0 * (jnp.arange(n) == action))
+
+    def learn(self, state: Any, context: Any, action: Any, reward: Any) -> Any:
+        return state + 1
+
+
+def test_any_outside_policy_can_be_wrapped_and_learns_its_own_rounds_only(
+    problem: banditsrl.FiniteProblem,
+) -> None:
+    policy = banditsrl.GLRT(Counting(), representation=problem.representations[0], sigma=0.3)
+    result = banditsrl.simulate(problem, policy, horizon=1500, seeds=3, steps=[1500])
+    uncertified = 1500 - result.certified[:, -1] - result.trivial[:, -1]
+    assert np.array_equal(np.asarray(result.state.base), uncertified)
+    assert (result.certified[:, -1] >= 0).all()
+    assert "maps over seeds" in banditsrl.check_policy(policy, problem)
+
+
+def test_the_base_hands_down_its_settings(problem: banditsrl.FiniteProblem) -> None:
+    base = banditsrl.LinUCB(problem.representations[0], sigma=0.7, lam=2.0, delta=0.2)
+    assert banditsrl.GLRT(base).settings == (0.7, 2.0, 0.2, "paper")
+    assert banditsrl.GLRT(base, sigma=0.1, lam=3.0).settings == (0.1, 3.0, 0.2, "paper")
+
+
+def test_the_test_needs_a_representation_and_a_base_that_acts() -> None:
+    with pytest.raises(InvalidArgument, match="representation must be given to GLRT when the base"):
+        banditsrl.GLRT(Counting())
+    with pytest.raises(
+        InvalidType, match="base must be a policy with init, act and learn, got dict"
+    ):
+        banditsrl.GLRT({}, representation=np.ones((1, 2, 1)))
+    with pytest.raises(InvalidArgument, match="glrt_scale must be at least 0, got -1"):
+        banditsrl.GLRT(banditsrl.LinUCB(np.ones((1, 2, 1))), glrt_scale=-1)
