@@ -1,5 +1,7 @@
 """Drawing from a pmf, phases, and what learn is told."""
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -44,11 +46,11 @@ def test_a_growth_of_one_is_refused() -> None:
 
 def test_learn_is_told_of_certificates_only_if_it_asks() -> None:
     class Asks:
-        def learn(self, state, context, action, reward, certified):  # noqa: ANN
+        def learn(self, state: Any, context: Any, action: Any, reward: Any, certified: Any) -> Any:
             return certified
 
     class DoesNot:
-        def learn(self, state, context, action, reward):  # noqa: ANN
+        def learn(self, state: Any, context: Any, action: Any, reward: Any) -> Any:
             return "plain"
 
     assert learned(Asks(), 0, 0, 0, 0.0, "yes") == "yes"

@@ -34,7 +34,7 @@ def data() -> dict[str, Any]:
 
 def taught(policy: Any, data: dict[str, Any]) -> Any:
     state = policy.init(jax.random.key(0))
-    act, learn = banditsrl.compiled(policy)
+    _, learn = banditsrl.compiled(policy)
     for context, action, reward in data["rounds"]:
         state = learn(state, int(context), int(action), float(reward))
     return state

@@ -45,7 +45,7 @@ def test_a_file_of_another_policy_is_refused(
     with pytest.raises(StateFileError, match=r"another policy \(BanditSRL, not Leader\)"):
         banditsrl.load_state(path, banditsrl.Leader(problem.representations))
     other = banditsrl.BanditSRL(problem.representations, base=banditsrl.LinTS(), sigma=0.4)
-    with pytest.raises(StateFileError, match="another policy .sigma is not the same"):
+    with pytest.raises(StateFileError, match=r"another policy \(sigma is not the same"):
         banditsrl.load_state(path, other)
     fewer = banditsrl.BanditSRL(problem.representations[1:], base=banditsrl.LinTS(), sigma=0.3)
     with pytest.raises(StateFileError, match="representations is not the same"):

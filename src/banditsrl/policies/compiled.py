@@ -25,8 +25,9 @@ class Compiled(NamedTuple):
 def compiled(policy: Any) -> Compiled:
     """`act(state, context, mask, key)` and `learn(state, context, action, reward, certified)`.
 
-    Choices come back as NumPy arrays. A mask of None means that every action is available. `certified` is what the choice said of
-    itself; a policy with a test does not feed certified rounds to its base.
+    Choices come back as NumPy arrays. A mask of None means that every action is available.
+    `certified` is what the choice said of itself; a policy with a test does not feed certified
+    rounds to its base.
     """
 
     @double
@@ -34,7 +35,8 @@ def compiled(policy: Any) -> Compiled:
         _finite(context)
         available = None if mask is None else checked_mask(mask, len(mask))
         choice: Choice = _act(policy, state, _arrays(context), available, key)
-        return Choice(*map(np.asarray, choice))
+        host: Choice = jax.tree.map(np.asarray, choice)
+        return host
 
     @double
     def learn(state: Any, context: Any, action: Any, reward: Any, certified: Any = False) -> Any:

@@ -20,7 +20,6 @@ from banditsrl.errors import BoundExceeded, InvalidArgument, InvalidType
 from banditsrl.linear.lanes import double
 from banditsrl.problems.finite import Candidate
 
-
 SMALLEST_BOUND = 1e-100
 """L of features that vanish: its square can still be divided by."""
 

@@ -117,12 +117,12 @@ def diagnose(problem: FiniteProblem, representation: int | Any) -> Diagnosis:
 
 def _features(problem: FiniteProblem, representation: int | Any) -> np.ndarray[Any, Any]:
     if isinstance(representation, Integral) and not isinstance(representation, bool):
-        n = len(problem.representations)
-        if not 0 <= representation < n:
+        k, n = int(representation), len(problem.representations)
+        if not 0 <= k < n:
             raise InvalidArgument(
                 f"representation must be an index below {n}, got {representation}."
             )
-        return problem.representations[int(representation)].features
+        return problem.representations[k].features
     table: Representation = as_representation(representation)
     if not isinstance(table, Table) or table.features.shape[:2] != problem.mean_rewards.shape:
         raise InvalidArgument(
