@@ -171,10 +171,25 @@ def refreshed(fixed: tuple[Any, dict[str, Array], Array], carry: Carry) -> Carry
     return carry._replace(state=refresh(carry.state, carry.history, folded))
 
 
+@eqx.filter_jit(donate="all-except-first")
+def moved(fixed: tuple[Any, Any], carry: Carry) -> Carry:
+    """All states of one policy as states of another (see `Policy.narrowed`)."""
+    policy, other = fixed
+
+    def move(state: Any) -> Any:
+        return policy.moved(state, other)
+
+    return carry._replace(state=jax.vmap(move, in_axes=-1, out_axes=-1)(carry.state))
+
+
 def reported(policy: Any, state: Any) -> dict[str, NDArray[Any]]:
     """What the policy has to report, copied to the host since buffers are reused."""
-    report = getattr(policy, "report", None)
-    if report is None:
+    if not hasattr(policy, "report"):
         return {}
-    mapped = jax.vmap(report, in_axes=-1, out_axes=-1)(state)
-    return {name: np.array(value) for name, value in mapped.items()}
+    return {name: np.array(value) for name, value in _report(policy, state).items()}
+
+
+@eqx.filter_jit
+def _report(policy: Any, state: Any) -> dict[str, Array]:
+    mapped: dict[str, Array] = jax.vmap(policy.report, in_axes=-1, out_axes=-1)(state)
+    return mapped

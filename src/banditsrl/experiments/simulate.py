@@ -23,7 +23,7 @@ from banditsrl.experiments.result import Result
 from banditsrl.experiments.rounds import Carry, Game, Tally
 from banditsrl.linear.lanes import double
 from banditsrl.policies.history import BLOCK
-from banditsrl.policies.policy import phase_ends
+from banditsrl.policies.policy import Policy, phase_ends
 
 LANES = 40
 """Seeds that run side by side; fewer are padded, more run in batches."""
@@ -115,18 +115,36 @@ def _run(plan: Plan, seeds: NDArray[np.int64], tell: Callable[[int], None]) -> B
     keys = rounds.named_keys(jnp.asarray(np.concatenate([seeds, padding])))
     carry = rounds.start(plan.game, keys, plan.horizon, len(plan.recorded))
     reports = [rounds.reported(policy, carry.state)]
+    playing = policy
     for first, last in _segments(plan):
         if first % BLOCK == 0:
             dealt = rounds.deal(problem, keys, jnp.asarray(first // BLOCK))
             slots = _slots(plan.recorded, first)
-        fixed = (plan.game, dealt, slots, jnp.asarray(first), jnp.asarray(last))
+        fixed = (Game(playing, problem), dealt, slots, jnp.asarray(first), jnp.asarray(last))
         carry = rounds.advance(fixed, carry)
         if last in plan.ends:
+            carry = _handed_over(carry, playing, policy)
             carry = rounds.refreshed((policy, keys, jnp.asarray(last)), carry)
             reports.append(rounds.reported(policy, carry.state))
+            playing = _narrowed(plan, reports[-1], last)
+            carry = _handed_over(carry, policy, playing)
         tell(last)
+    carry = _handed_over(carry, playing, policy)
     kept = jax.tree.map(lambda leaf: leaf[..., : len(seeds)], carry._replace(history=None))
     return Batch(kept, [{k: v[..., : len(seeds)] for k, v in r.items()} for r in reports])
+
+
+def _narrowed(plan: Plan, report: dict[str, NDArray[Any]], step: int) -> Any:
+    """Who plays the phase that begins: the policy, or a cheaper one with the same choices."""
+    policy = plan.game.policy
+    if not isinstance(policy, Policy):
+        return policy
+    end = min((end for end in plan.ends if end > step), default=plan.horizon)
+    return policy.narrowed(report, end - step)
+
+
+def _handed_over(carry: Carry, policy: Any, other: Any) -> Carry:
+    return carry if policy is other else rounds.moved((policy, other), carry)
 
 
 def _segments(plan: Plan) -> Iterator[tuple[int, int]]:

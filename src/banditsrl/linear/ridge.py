@@ -51,7 +51,9 @@ def empty(dim: int, lam: float) -> Ridge:
 def observed(ridge: Ridge, phi: Array, reward: Array) -> Ridge:
     """The statistics after one more sample (phi (d,), reward ())."""
     w = matrix_times(jnp.swapaxes(ridge.root, 0, 1), phi)  # (d,)  S^T phi
-    gain = matrix_times(ridge.root, w)  # (d,)  V^-1 phi
+    gain = (ridge.root * w[None]).sum(
+        1
+    )  # (d,)  V^-1 phi; a sum, lest it be fused into every column
     ww = (w * w).sum(0)
     error = reward - (phi * ridge.theta).sum(0)
     # (I - k w w^T) is the symmetric square root of I - w w^T / (1 + w.w), with this k:
@@ -88,6 +90,16 @@ def refreshed(ridge: Ridge, *, lam: float) -> Ridge:
     """The same statistics with S, theta and log det recomputed from V and b."""
     gram = ridge.V - lam * jnp.eye(ridge.b.shape[0], dtype=jnp.float64)
     return from_spectrum(spectra([gram])[0], gram, ridge.b, ridge.n, ridge.yy, lam=lam)
+
+
+def cropped(ridge: Ridge, dim: int) -> Ridge:
+    """The same statistics without the padding beyond `dim`; undoes `padded`."""
+    return ridge._replace(
+        V=ridge.V[:dim, :dim],
+        root=ridge.root[:dim, :dim],
+        b=ridge.b[:dim],
+        theta=ridge.theta[:dim],
+    )
 
 
 def padded(ridge: Ridge, dim: int, *, lam: float) -> Ridge:

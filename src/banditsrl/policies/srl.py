@@ -5,8 +5,9 @@ likelihood ratio test and the base algorithm; at the end of a phase the candidat
 spectral loss among those compatible with the data becomes current.
 """
 
+import dataclasses
 from dataclasses import KW_ONLY
-from typing import Any
+from typing import Any, cast
 
 import equinox as eqx
 import jax
@@ -18,15 +19,18 @@ from numpy.typing import NDArray
 from banditsrl.arguments import above
 from banditsrl.linear.bounds import OFFSETS, phase_level
 from banditsrl.linear.lanes import double
-from banditsrl.linear.ridge import empty, refreshed
+from banditsrl.linear.ridge import Ridge, cropped, empty, padded, refreshed
 from banditsrl.policies.certified import CertifiedPolicy, CertifiedState, Facts
 from banditsrl.policies.history import History
-from banditsrl.policies.linear import known_or
+from banditsrl.policies.linear import LinearPolicy, known_or
 from banditsrl.policies.moments import tables_only
-from banditsrl.policies.policy import learned, setting
+from banditsrl.policies.policy import Policy, learned, setting
 from banditsrl.policies.selection import smallest, weigh
 from banditsrl.representations.fixed import Representation, Table, as_representations
 from banditsrl.representations.losses import Loss, as_loss
+
+WORTH_NARROWING = 1024
+"""Steps of a phase from which on a program for smaller arrays pays for its compilation."""
 
 
 class BanditSRL(CertifiedPolicy):
@@ -58,6 +62,9 @@ class BanditSRL(CertifiedPolicy):
     loss: str | Loss = setting("eig", "eig, weak, weak-normalised, bic, or a Loss")
     gamma: float = setting(2.0, "growth of the phases")
     offset: str | None = setting(None, "paper or tight; by the conventions when None")
+    width: int | None = setting(
+        None, "length of padded embeddings; the largest dimension when None"
+    )
 
     def __check_init__(self) -> None:
         above("gamma", self.gamma, 1.0)
@@ -72,9 +79,9 @@ class BanditSRL(CertifiedPolicy):
         return len(self.representations)
 
     @property
-    def largest_dim(self) -> int:
+    def padded_dim(self) -> int:
         """The dimension to which embeddings are padded."""
-        return max(r.dim for r in self.representations)
+        return self.width or max(r.dim for r in self.representations)
 
     @property
     def dims(self) -> NDArray[np.float64]:
@@ -97,8 +104,8 @@ class BanditSRL(CertifiedPolicy):
         m = jax.random.randint(key, (), 0, self.n_candidates, dtype=jnp.int32)
         first = jnp.zeros_like(m) if self.authors else m
         return CertifiedState(
-            ridge=empty(self.largest_dim, self.settings.lam),
-            base=self.fresh_base(self.largest_dim, key),
+            ridge=empty(self.padded_dim, self.settings.lam),
+            base=self.fresh_base(self.padded_dim, key),
             representation=first,
             active=jnp.ones(self.n_candidates, dtype=bool),
             phase=jnp.zeros((), dtype=jnp.int32),
@@ -107,9 +114,9 @@ class BanditSRL(CertifiedPolicy):
 
     def embed(self, state: CertifiedState, context: Any) -> Array:
         """The current candidate's embedding, padded, (A, d)."""
-        return self.padded(context, state.representation)
+        return self.embed_by(context, state.representation)
 
-    def padded(self, context: Any, m: Array) -> Array:
+    def embed_by(self, context: Any, m: Array) -> Array:
         """Candidate m's embedding of a context, padded with zeros, (A, d)."""
         if tables_only(self.representations):
             return self._stacked[m, context]
@@ -167,7 +174,7 @@ class BanditSRL(CertifiedPolicy):
         evidence = weighed.evidence._replace(active=active)
         chosen = smallest(self._loss(evidence), evidence, select_key)
         return CertifiedState(
-            ridge=weighed.ridge(chosen, self.largest_dim, lam=self.settings.lam),
+            ridge=weighed.ridge(chosen, self.padded_dim, lam=self.settings.lam),
             base=self._next_base(history, chosen, base_key),
             representation=chosen,
             active=active,
@@ -175,18 +182,42 @@ class BanditSRL(CertifiedPolicy):
             largest_norm=weighed.largest_norms,
         )
 
+    # Most candidates are smaller than the largest: a long phase that plays only small ones is
+    # played with arrays of their size. What is left out is zero, so the choices are the same.
+
+    def narrowed(self, report: dict[str, Any], n_steps: int) -> "BanditSRL":
+        """With embeddings padded only to the largest candidate in use, if that is worth it."""
+        needed = int(self.dims[np.asarray(report["representation"])].max())
+        linear = isinstance(self.base, LinearPolicy)
+        if not linear or n_steps < WORTH_NARROWING or 2 * needed > self.padded_dim:
+            return self
+        return dataclasses.replace(self, width=needed)
+
+    @double
+    def moved(self, state: CertifiedState, other: Policy) -> CertifiedState:
+        """The statistics, cut or padded to the other's dimension."""
+        dim, lam = cast(BanditSRL, other).padded_dim, self.settings.lam
+
+        def resized(ridge: Ridge) -> Ridge:
+            return cropped(ridge, dim) if dim < self.padded_dim else padded(ridge, dim, lam=lam)
+
+        if dim == self.padded_dim:
+            return state
+        base = resized(state.base) if isinstance(state.base, Ridge) else state.base
+        return state._replace(ridge=resized(state.ridge), base=base)
+
     def report(self, state: CertifiedState) -> dict[str, Array]:
         """The representation in use and the set Phi_t."""
         return {"representation": state.representation, "active": state.active}
 
     def _next_base(self, history: History, m: Array, key: Array) -> Any:
-        fresh = self.fresh_base(self.largest_dim, key)
+        fresh = self.fresh_base(self.padded_dim, key)
         if self.shares or not getattr(self.base, "replays", False):
             return fresh
 
         def round_(i: Array, base: Any) -> Any:
             context = jax.tree.map(lambda buffer: buffer[i], history.contexts)
-            phi = self.padded(context, m)
+            phi = self.embed_by(context, m)
             return learned(self.base, base, phi, history.actions[i], history.rewards[i], False)
 
         return jax.lax.fori_loop(0, history.n, round_, fresh)
@@ -208,6 +239,7 @@ class BanditSRL(CertifiedPolicy):
         return jnp.stack([self._wide(jnp.asarray(features)) for features in tables])
 
     def _wide(self, phi: Array) -> Array:
-        """`phi` (..., d) with zeros appended up to the largest dimension."""
-        missing = self.largest_dim - phi.shape[-1]
-        return jnp.pad(phi, [(0, 0)] * (phi.ndim - 1) + [(0, missing)])
+        """`phi` (..., d) cut or padded with zeros to the common dimension."""
+        missing = max(self.padded_dim - phi.shape[-1], 0)
+        cut = phi[..., : self.padded_dim]
+        return jnp.pad(cut, [(0, 0)] * (phi.ndim - 1) + [(0, missing)])
