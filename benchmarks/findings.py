@@ -83,7 +83,7 @@ def no_hls(problem: Any) -> Iterator[Finding]:
 
 def weak_hls(problem: Any) -> Iterator[Finding]:
     """On redundant features the weak losses should find the weakly HLS candidate."""
-    for loss in ("weak", "weak-normalised", "eig"):
+    for loss in ("weak", "weak-normalised", "span", "eig"):
         result = run(problem, "banditsrl-linucb", SHORT, loss=loss)
         hits = int((result.final_representation == 0).sum())
         seen = f"{hits} of 40; regret {result.mean[-1]:.1f} ± {result.stderr[-1]:.1f}"

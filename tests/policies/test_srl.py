@@ -95,7 +95,7 @@ def test_the_active_set_is_the_one_of_the_definition(
         assert np.array_equal(np.asarray(state.active), claims)
 
 
-@pytest.mark.parametrize("loss", ["eig", "weak", "weak-normalised"])
+@pytest.mark.parametrize("loss", ["eig", "weak", "weak-normalised", "span"])
 def test_the_smallest_loss_among_the_active_wins(
     problem: banditsrl.FiniteProblem, loss: str
 ) -> None:
@@ -112,6 +112,7 @@ def test_the_smallest_loss_among_the_active_wins(
             "eig": -np.linalg.eigvalsh(gram)[0] / L2,
             "weak": -forms.min() / L2,
             "weak-normalised": -(forms / (phi**2).sum(1)).min(),
+            "span": (phi * np.linalg.solve(np.eye(candidate.dim) + gram, phi.T).T).sum(1).max(),
         }[loss])  # fmt: skip
     assert bool(np.asarray(state.active).all())
     assert int(state.representation) == int(np.argmin(values))
@@ -189,7 +190,7 @@ def test_ties_of_the_loss_are_broken_by_the_key() -> None:
         from banditsrl.representations.losses import Evidence
 
         zeros = jnp.zeros(6)
-        evidence = Evidence(jnp.asarray(300.0), *[zeros] * 6, jnp.ones(6, dtype=bool), zeros,
+        evidence = Evidence(jnp.asarray(300.0), *[zeros] * 7, jnp.ones(6, dtype=bool), zeros,
                             1.0, 0.01, jnp.asarray(0.01), 5)  # fmt: skip
         noise = 1e-13 * jnp.arange(6.0)
         chosen = {int(smallest(noise, evidence, key)) for key in jax.random.split(KEY, 200)}

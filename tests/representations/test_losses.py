@@ -18,6 +18,7 @@ from banditsrl.representations.losses import (
     BestInClass,
     Eig,
     Evidence,
+    Span,
     Weak,
     WeakNormalised,
     as_loss,
@@ -67,6 +68,12 @@ def history(t: int = 40) -> list[Candidate]:
     return [Candidate(table, 1.1 * float(np.linalg.norm(table, axis=1).max())) for table in tables]
 
 
+def uncertainty(candidate: Candidate) -> float:
+    """The largest squared V^-1 norm of a played feature, one solve at a time."""
+    V = LAM * np.eye(candidate.dim) + candidate.played.T @ candidate.played
+    return max(float(phi @ np.linalg.solve(V, phi)) for phi in candidate.played)
+
+
 def evidence(candidates: list[Candidate], **changes: Any) -> Evidence:
     t = len(candidates[0].played)
     found = Evidence(
@@ -76,6 +83,7 @@ def evidence(candidates: list[Candidate], **changes: Any) -> Evidence:
         weak_normalised=jnp.asarray(
             [(c.forms / (c.played**2).sum(axis=1)).min() for c in candidates]
         ),
+        uncertainty=jnp.asarray([uncertainty(c) for c in candidates]),
         dim=jnp.asarray([float(c.dim) for c in candidates]),
         L=jnp.asarray([c.L for c in candidates]),
         B=jnp.full(len(candidates), B),
@@ -87,6 +95,29 @@ def evidence(candidates: list[Candidate], **changes: Any) -> Evidence:
         n_actions=5,
     )
     return found._replace(**changes)
+
+
+def span_loss(optimal: Floats, rare: Floats, n: int) -> float:
+    """The loss after n optimal rounds and one other."""
+    played = np.concatenate([np.repeat(optimal, n // len(optimal), axis=0), rare[None]])
+    V = LAM * np.eye(played.shape[1]) + played.T @ played
+    largest = max(float(phi @ np.linalg.solve(V, phi)) for phi in (*optimal, rare))
+    found = evidence(history()[:1])._replace(
+        t=jnp.asarray(float(n)), uncertainty=jnp.asarray([largest])
+    )
+    return float(Span()(found)[0])
+
+
+def test_span_is_bounded_exactly_when_the_played_features_lie_in_the_optimal_span() -> None:
+    rng = np.random.default_rng(5)
+    optimal = np.concatenate([rng.standard_normal((4, 2)), np.zeros((4, 1))], axis=1)
+    inside, outside = np.array([1.0, -1.0, 0.0]), np.array([1.0, -1.0, 0.3])
+    growth = [
+        span_loss(optimal, rare, 100_000) / span_loss(optimal, rare, 1_000)
+        for rare in (inside, outside)
+    ]
+    assert growth[0] == pytest.approx(1.0, abs=0.05)
+    assert growth[1] > 50
 
 
 def test_eig_is_minus_the_smallest_eigenvalue_over_the_squared_norm() -> None:
@@ -124,9 +155,9 @@ def test_scaling_the_features_and_their_bound_changes_eig_not_at_all() -> None:
     np.testing.assert_allclose(Eig()(evidence(candidates)), Eig()(evidence(scaled)), rtol=1e-9)
 
 
-def test_only_the_weak_losses_need_quadratic_forms() -> None:
-    needs = {name: LOSSES[name]().needs_forms for name in LOSSES}
-    assert needs == {"eig": False, "weak": True, "weak-normalised": True, "bic": False}
+def test_only_some_losses_need_costly_evidence() -> None:
+    assert [n for n in LOSSES if LOSSES[n]().needs_forms] == ["weak", "weak-normalised"]
+    assert [n for n in LOSSES if LOSSES[n]().needs_uncertainty] == ["span"]
 
 
 def regret(t: Any, *, n_actions: Any, dim: Any, delta: Any, **facts: Any) -> Any:
@@ -266,7 +297,7 @@ def test_bic_works_with_the_bound_of_e_greedy_and_not_with_a_base_without_one() 
         as_loss("bic", LinTS())(found)
 
 
-@pytest.mark.parametrize("name", ["eig", "weak", "weak-normalised", "bic"])
+@pytest.mark.parametrize("name", ["eig", "weak", "weak-normalised", "span", "bic"])
 def test_a_loss_compiles_and_maps(name: str) -> None:
     loss, found = as_loss(name, LinUCB()), evidence(history())
     fixed = {"lam": LAM, "delta": DELTA, "n_actions": 5}

@@ -34,17 +34,46 @@ class Cells(NamedTuple):
     yy: Array  # ()     sum of squared rewards, over all
 
 
+class Gathered(NamedTuple):
+    """What the history amounts to, for all candidates."""
+
+    moments: list[Moments]
+    yy: Array  # () sum y^2
+    cells: Cells | None  # for tables
+
+
 def gathered(
     candidates: Sequence[Representation], history: History, *, needs_forms: bool
-) -> tuple[list[Moments], Array]:
-    """The moments of every candidate, and sum y^2; without `needs_forms` the forms stay zero."""
+) -> Gathered:
+    """The moments of every candidate; without `needs_forms` the two forms stay zero."""
     first = candidates[0]
     if isinstance(first, Table) and tables_only(candidates):
         counted = _cells(history, first.n_contexts, first.n_actions)
         tables = [c for c in candidates if isinstance(c, Table)]
-        return [_of_table(table, counted, needs_forms) for table in tables], counted.yy
+        found = [_of_table(table, counted, needs_forms) for table in tables]
+        return Gathered(found, counted.yy, counted)
     found = [_of_history(candidate, history, needs_forms) for candidate in candidates]
-    return found, _total_squares(history)
+    return Gathered(found, _total_squares(history), None)
+
+
+def uncertainty(
+    candidate: Representation, history: History, counted: Cells | None, root: Array
+) -> Array:
+    """Largest over rounds of ||phi_s||^2_{V^-1}, with `root` S such that S S^T = V^-1."""
+
+    def largest(phi: Array, valid: Array) -> Array:
+        return jnp.where(valid, ((phi @ root) ** 2).sum(-1), 0.0).max()
+
+    if isinstance(candidate, Table) and counted is not None:
+        flat = jnp.asarray(candidate.features).reshape(-1, candidate.dim)
+        return largest(flat, counted.n > 0)
+    return folded(
+        history,
+        jnp.zeros((), dtype=jnp.float64),
+        lambda so_far, rounds: jnp.maximum(
+            so_far, largest(_embedded(candidate, rounds)[1], rounds.valid)
+        ),
+    )
 
 
 def tables_only(candidates: Sequence[Representation]) -> bool:

@@ -24,9 +24,9 @@ from banditsrl.linear.ridge import (
 from banditsrl.linear.spectra import spectra
 from banditsrl.policies.history import History
 from banditsrl.policies.linear import known_or
-from banditsrl.policies.moments import gathered
+from banditsrl.policies.moments import Cells, gathered, uncertainty
 from banditsrl.representations.fixed import Representation
-from banditsrl.representations.losses import Evidence
+from banditsrl.representations.losses import Evidence, Loss
 
 LOSS_TIE = 1e-9
 """Losses closer than this times t are ties: on redundant features lambda_min is rounding noise."""
@@ -74,11 +74,11 @@ def weigh(
     level: Array,
     offset: str,
     in_ball: bool,
-    needs_forms: bool,
+    loss: Loss,
 ) -> Weighed:
     """Fit every candidate to the history, eliminate, and collect the evidence for the loss."""
     t = history.n.astype(jnp.float64)
-    moments, yy = gathered(candidates, history, needs_forms=needs_forms)
+    moments, yy, counted = gathered(candidates, history, needs_forms=loss.needs_forms)
     pairs = list(zip(candidates, moments, strict=True))
     sums = [(m.gram, m.b) for m in moments]
     fits = fitted(sums, t, yy, B=[c.B for c in candidates], lam=lam, in_ball=in_ball)
@@ -91,6 +91,7 @@ def weigh(
         lambda_min=jnp.stack([f.lambda_min for f in fits]),
         weak=jnp.stack([m.weak for m in moments]),
         weak_normalised=jnp.stack([m.weak_normalised for m in moments]),
+        uncertainty=_uncertainties(candidates, history, counted, fits, loss),
         dim=dim,
         L=L,
         B=B,
@@ -102,6 +103,23 @@ def weigh(
         n_actions=candidates[0].n_actions,
     )
     return Weighed(evidence, fits, jnp.stack([m.largest_norm for m in moments]))
+
+
+def _uncertainties(
+    candidates: Sequence[Representation],
+    history: History,
+    counted: Cells | None,
+    fits: list[Fit],
+    loss: Loss,
+) -> Array:
+    if not loss.needs_uncertainty:
+        return jnp.zeros(len(candidates))
+    return jnp.stack(
+        [
+            uncertainty(candidate, history, counted, fit.ridge.root)
+            for candidate, fit in zip(candidates, fits, strict=True)
+        ]
+    )
 
 
 def fitted(

@@ -42,7 +42,7 @@ class BanditSRL(CertifiedPolicy):
             `init/act/learn` sees the current embedding (A, d) as its context, padded with zeros to
             the largest dimension, is fed the rounds it played, and starts anew each phase (or,
             if it has a true attribute `replays`, is fed all past rounds of the new embedding).
-        loss: "eig", "weak", "weak-normalised", "bic", or a `Loss`.
+        loss: "eig", "weak", "weak-normalised", "span", "bic", or a `Loss`.
         gamma: Growth of the phases, t_{j+1} = ceil(gamma t_j).
         offset: "paper" (constant 40) or "tight" (the authors' experiments).
 
@@ -59,7 +59,7 @@ class BanditSRL(CertifiedPolicy):
 
     representations: tuple[Representation, ...] = eqx.field(converter=as_representations)
     _: KW_ONLY
-    loss: str | Loss = setting("eig", "eig, weak, weak-normalised, bic, or a Loss")
+    loss: str | Loss = setting("eig", "eig, weak, weak-normalised, span, bic, or a Loss")
     gamma: float = setting(2.0, "growth of the phases")
     offset: str | None = setting(None, "paper or tight; by the conventions when None")
     width: int | None = setting(
@@ -168,7 +168,7 @@ class BanditSRL(CertifiedPolicy):
             level=level,
             offset=self._offset,
             in_ball=not self.authors,
-            needs_forms=self._loss.needs_forms,
+            loss=self._loss,
         )
         active = weighed.evidence.active & (state.active if self.authors else True)
         evidence = weighed.evidence._replace(active=active)

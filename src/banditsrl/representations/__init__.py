@@ -7,6 +7,7 @@ from banditsrl.representations.losses import (
     Eig,
     Evidence,
     Loss,
+    Span,
     Weak,
     WeakNormalised,
 )
@@ -22,6 +23,7 @@ __all__ = [
     "Loss",
     "Mapped",
     "Representation",
+    "Span",
     "Table",
     "Weak",
     "WeakNormalised",

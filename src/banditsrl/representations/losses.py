@@ -2,7 +2,8 @@
 
 A loss maps the evidence gathered at the end of a phase to one number per candidate; the smallest
 wins. `eig` asks that the features played span R^d, `weak` and `weak-normalised` only that they
-span each other, and `bic` (best in class) also weighs the base algorithm's own regret bound.
+span each other, `span` asks that exactly, and `bic` (best in class) also weighs the base
+algorithm's own regret bound.
 """
 
 from collections.abc import Callable
@@ -25,6 +26,7 @@ class Evidence(NamedTuple):
     lambda_min: Array  # (M,) smallest eigenvalue of V - lam I
     weak: Array  # (M,) min over rounds of phi_s^T (V - lam I) phi_s
     weak_normalised: Array  # (M,) the same divided by ||phi_s||^2
+    uncertainty: Array  # (M,) max over rounds of ||phi_s||^2_{V^-1}
     dim: Array  # (M,)
     L: Array  # (M,)
     B: Array  # (M,)
@@ -37,9 +39,10 @@ class Evidence(NamedTuple):
 
 
 class Loss(eqx.Module):
-    """A representation loss; `needs_forms` says whether it reads the two weak fields."""
+    """A representation loss, and which costly evidence it reads."""
 
-    needs_forms: ClassVar[bool] = False
+    needs_forms: ClassVar[bool] = False  # weak and weak_normalised
+    needs_uncertainty: ClassVar[bool] = False
 
     def __call__(self, evidence: Evidence) -> Array:
         """One number per candidate, (M,); smaller is better."""
@@ -72,6 +75,23 @@ class WeakNormalised(Loss):
     def __call__(self, evidence: Evidence) -> Array:
         """Negative smallest quadratic form of the unit features."""
         return -evidence.weak_normalised
+
+
+class Span(Loss):
+    """max_s t ||phi_s||^2_{V^-1}: weak HLS by its definition, beyond the paper.
+
+    While V grows like t times the second moment M of the optimal features, t ||phi||^2_{V^-1} tends
+    to phi^T M^+ phi if phi lies in the span of the optimal features, and grows like t otherwise.
+    So the loss stays bounded exactly when every played feature lies in that span. The paper's weak
+    loss looks at phi^T M phi instead, which is positive for any phi that is not *orthogonal* to
+    the span, and on padded features prefers the wrong candidate even with unlimited data.
+    """
+
+    needs_uncertainty: ClassVar[bool] = True
+
+    def __call__(self, evidence: Evidence) -> Array:
+        """The largest uncertainty about a feature that was played, times t."""
+        return evidence.t * evidence.uncertainty
 
 
 class BestInClass(Loss):
@@ -132,6 +152,7 @@ LOSSES: Registry[Callable[[], Loss]] = Registry("representation loss")
 LOSSES.add("eig", Eig)
 LOSSES.add("weak", Weak)
 LOSSES.add("weak-normalised", WeakNormalised)
+LOSSES.add("span", Span)
 LOSSES.add("bic", BestInClass)
 
 
