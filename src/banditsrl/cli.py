@@ -1,9 +1,11 @@
 """The command line: verbs only. `banditsrl --help` lists them."""
 
+from itertools import groupby
 from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.box import SIMPLE
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
@@ -94,22 +96,24 @@ def _progress() -> Progress:
 
 
 def _table(title: str, rows: list[Row]) -> Table:
-    table = Table(title=f"{title}: {rows[0].n_seeds} seeds, {rows[0].horizon:,} steps")
-    for name in ("problem", "policy"):
-        table.add_column(name)
-    headers = ("regret ± s.e.", "2nd half", "flat seeds", "certified*", "wrong", "cost of wrong")
-    for name in headers:
-        table.add_column(name, justify="right")
-    for row in rows:
-        table.add_row(
-            row.panel,
-            row.policy,
-            f"{row.regret:.1f} ± {row.stderr:.1f}",
-            f"{row.second_half:.2f}",
-            f"{row.flat_seeds}/{row.n_seeds}",
-            f"{row.certified:.1%}",
-            f"{row.wrong:.2%}",
-            f"{row.wrong_regret:.2f}",
-        )
-    table.caption = "2nd half: regret added after half of the steps; *share of the last tenth"
+    table = Table(title=f"{title}: {rows[0].n_seeds} seeds, {rows[0].horizon:,} steps", box=SIMPLE)
+    table.add_column("policy", no_wrap=True)
+    for name in ("regret ± s.e.", "2nd half", "flat", "certified", "wrong", "cost"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for panel, group in groupby(rows, key=lambda row: row.panel):
+        table.add_row(f"[bold]{panel}[/bold]")
+        for row in group:
+            table.add_row(
+                f"  {row.policy}",
+                f"{row.regret:.1f} ± {row.stderr:.1f}",
+                f"{row.second_half:.2f}",
+                f"{row.flat_seeds}/{row.n_seeds}",
+                f"{row.certified:.1%}",
+                f"{row.wrong:.2%}",
+                f"{row.wrong_regret:.2f}",
+            )
+    table.caption = (
+        "2nd half: regret added after half of the steps; flat: seeds that added none;\n"
+        "certified: share of the last tenth; wrong, cost: share and regret of wrong certificates"
+    )
     return table

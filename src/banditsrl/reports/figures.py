@@ -31,7 +31,7 @@ def draw(panels: Sequence[tuple[str, list[Result]]], title: str) -> Canvas:
     """Mean regret with a band of two standard errors, one panel per problem."""
     with mpl.rc_context(LOOK):
         width, height = PANEL_INCHES
-        canvas = Canvas(figsize=(max(width * len(panels), 4.6), height + 0.6), layout="constrained")
+        canvas = Canvas(figsize=(max(width * len(panels), 4.6), height + 1.0), layout="constrained")
         FigureCanvasAgg(canvas)
         axes = canvas.subplots(1, len(panels), squeeze=False)[0]
         for axis, (name, results) in zip(axes, panels, strict=True):
@@ -64,4 +64,4 @@ def _panel(axis: Any, name: str, results: list[Result]) -> None:
     axis.set_title(name)
     axis.set_xlim(0, max(result.horizon for result in results))
     axis.set_ylim(bottom=0)
-    axis.legend(fontsize=7)
+    axis.legend(fontsize=7, loc="upper center", bbox_to_anchor=(0.5, -0.1), ncols=2)
