@@ -23,7 +23,7 @@ def main(n_rounds: int = 300) -> int:
 
     policy = banditsrl.GLRT(banditsrl.LinUCB(features, sigma=0.5))
     state = policy.init(jax.random.key(0))
-    act, learn = banditsrl.compiled(policy)
+    act, learn, _ = banditsrl.compiled(policy)
     certified = 0
     for t in range(n_rounds):
         visitor = int(rng.integers(50))

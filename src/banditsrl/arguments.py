@@ -93,5 +93,19 @@ def finite_value(name: str, value: Any) -> None:
     if isinstance(value, jax.core.Tracer):
         return
     number = np.asarray(value)
+    if number.dtype.kind not in "buif":
+        raise InvalidType(f"{name} must be a number, got {value!r}.")
     if not np.isfinite(number).all():
         raise InvalidArgument(f"{name} must be finite, got {number}.")
+
+
+def known_index(name: str, value: Any, size: int) -> None:
+    """Refuse an index outside 0 .. size - 1, or none, where it is known now."""
+    if isinstance(value, jax.core.Tracer):
+        return
+    known = np.asarray(value)
+    if known.dtype.kind not in "ui":
+        raise InvalidType(f"{name} must be an integer index, got {value!r}.")
+    if known.size and not ((known >= 0) & (known < size)).all():
+        outside = known.ravel()[np.argmax((known.ravel() < 0) | (known.ravel() >= size))]
+        raise InvalidArgument(f"{name} must be an index below {size}, got {outside}.")

@@ -16,7 +16,7 @@ KEY = jax.random.key(4)
 
 def taught(policy: Any, problem: Any, n: int) -> Any:
     rng = np.random.default_rng(0)
-    _, learn = banditsrl.compiled(policy)
+    _, learn, _ = banditsrl.compiled(policy)
     state = policy.init(KEY)
     for _ in range(n):
         x, a = int(rng.integers(20)), int(rng.integers(5))

@@ -34,7 +34,7 @@ def data() -> dict[str, Any]:
 
 def taught(policy: Any, data: dict[str, Any]) -> Any:
     state = policy.init(jax.random.key(0))
-    _, learn = banditsrl.compiled(policy)
+    _, learn, _ = banditsrl.compiled(policy)
     for context, action, reward in data["rounds"]:
         state = learn(state, int(context), int(action), float(reward))
     return state
@@ -195,7 +195,7 @@ def test_a_mask_without_actions_and_a_nan_reward_are_refused(data: dict[str, Any
         policy.act(state, 0, np.zeros(A, dtype=bool), jax.random.key(0))
     with pytest.raises(InvalidArgument, match="reward must be finite, got nan"):
         policy.learn(state, 0, 0, float("nan"))
-    act, learn = banditsrl.compiled(policy)
+    act, learn, _ = banditsrl.compiled(policy)
     with pytest.raises(InvalidArgument, match="mask must leave at least one available action"):
         act(state, 0, np.zeros(A, dtype=bool), jax.random.key(0))
     with pytest.raises(BanditSRLError, match="reward must be finite, got inf"):

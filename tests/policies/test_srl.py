@@ -295,9 +295,8 @@ def test_best_in_class_needs_a_bound_and_finds_the_base_s(
     state = refreshed(policy, played(problem, 400))
     # far from having seen an HLS spectrum, the smallest regret bound wins: the smallest dimension
     assert int(state.representation) == 1
-    unbounded = BanditSRL(problem.representations, base=banditsrl.IGW(), sigma=SIGMA, loss="bic")
-    with pytest.raises(InvalidArgument, match="regret must be given to the loss bic when the base"):
-        refreshed(unbounded, played(problem, 10))
+    with pytest.raises(InvalidArgument, match="loss bic needs a regret bound, and the base must"):
+        BanditSRL(problem.representations, base=banditsrl.IGW(), sigma=SIGMA, loss="bic")
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from banditsrl.errors import InvalidArgument
+
 Floats = NDArray[np.float64]
 
 
@@ -89,14 +91,23 @@ class Result:
     @property
     def final_representation(self) -> NDArray[Any]:
         """The representation in use at the end, (S,)."""
+        if "representation" not in self.reports:
+            raise InvalidArgument(f"{self.policy} must report a representation, got none.")
         return np.asarray(self.reports["representation"])[:, -1]
 
     def regret_between(self, first: int, last: int) -> Floats:
-        """Regret per seed of the steps after `first` up to `last`, both recorded, (S,)."""
-        columns = np.searchsorted(self.steps, [first, last])
-        if list(self.steps[columns]) != [first, last]:
-            raise KeyError(f"steps {first} and {last} must have been recorded.")
-        return self.regret[:, columns[1]] - self.regret[:, columns[0]]
+        """Regret per seed of the steps after `first` up to `last`, (S,).
+
+        Both must have been recorded, but for step 0, where regret is zero.
+        """
+        return np.asarray(self._regret_at(last) - self._regret_at(first))
+
+    def _regret_at(self, step: int) -> Floats:
+        if step == 0:
+            return np.zeros(self.n_seeds)
+        if step not in self.steps:
+            raise InvalidArgument(f"step must be one of the recorded steps, got {step}.")
+        return self.regret[:, int(np.searchsorted(self.steps, step))]
 
     def _share(self, counts: Floats) -> Floats:
         widths = np.diff(self.steps, prepend=0)

@@ -92,7 +92,8 @@ def start(game: Game, keys: dict[str, Array], horizon: int, n_records: int) -> C
     tally = Tally(*[zeros] * len(Tally._fields))
     records = jnp.zeros((n_records + 1, len(tally), *zeros.shape))
     history = None
-    if getattr(policy, "uses_history", hasattr(policy, "refresh")):
+    phased = getattr(policy, "phase_growth", None) is not None
+    if phased and getattr(policy, "uses_history", True):
         one = jax.tree.map(lambda leaf: leaf[0], problem.contexts(keys["contexts"][0], 1))
         empty = allocate(one, horizon)
         lanes = zeros.shape[0]

@@ -7,7 +7,7 @@ the policy changes neither the contexts nor the noise. The rounds themselves are
 
 import time
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import jax
@@ -23,7 +23,8 @@ from banditsrl.experiments.result import Result
 from banditsrl.experiments.rounds import Carry, Game, Tally
 from banditsrl.linear.lanes import double
 from banditsrl.policies.history import BLOCK
-from banditsrl.policies.policy import Policy, phase_ends
+from banditsrl.policies.policy import Policy, embeddings, phase_ends
+from banditsrl.representations.fixed import Table
 
 LANES = 40
 """Seeds that run side by side; fewer are padded, more run in batches."""
@@ -98,6 +99,7 @@ def simulate(
 
 
 def _plan(problem: Any, policy: Any, horizon: int, steps: Sequence[int] | None) -> Plan:
+    _agree(problem, policy)
     growth = getattr(policy, "phase_growth", None)
     return Plan(
         Game(policy, problem),
@@ -132,6 +134,20 @@ def _run(plan: Plan, seeds: NDArray[np.int64], tell: Callable[[int], None]) -> B
     carry = _handed_over(carry, playing, policy)
     kept = jax.tree.map(lambda leaf: leaf[..., : len(seeds)], carry._replace(history=None))
     return Batch(kept, [{k: v[..., : len(seeds)] for k, v in r.items()} for r in reports])
+
+
+def _agree(problem: Any, policy: Any) -> None:
+    """Refuse representations that are not of this problem's size."""
+    for representation in embeddings(policy):
+        sizes = [("n_actions", representation.n_actions)]
+        if isinstance(representation, Table):
+            sizes.append(("n_contexts", representation.n_contexts))
+        for name, size in sizes:
+            if size != getattr(problem, name, size):
+                raise InvalidArgument(
+                    f"representation must have the problem's {name} {getattr(problem, name)}, "
+                    f"got {size}."
+                )
 
 
 def _narrowed(plan: Plan, report: dict[str, NDArray[Any]], step: int) -> Any:
@@ -202,9 +218,9 @@ def _joined(arrays: Sequence[Any]) -> NDArray[Any]:
 
 
 def _seeds(seeds: int | Sequence[int]) -> NDArray[np.int64]:
-    if isinstance(seeds, int):
+    if not isinstance(seeds, Iterable):
         return np.arange(count("seeds", seeds), dtype=np.int64)
-    chosen = [count("seeds", int(seed), 0) for seed in seeds]
+    chosen = [count("seeds", seed, 0) for seed in seeds]
     if not chosen:
         raise InvalidArgument("seeds must name at least one seed, got none.")
     return np.asarray(chosen, dtype=np.int64)
@@ -214,7 +230,7 @@ def _recorded(steps: Sequence[int] | None, horizon: int) -> NDArray[np.int64]:
     if steps is None:
         spaced = np.linspace(horizon / N_RECORDS, horizon, N_RECORDS)
         return np.unique(np.maximum(np.round(spaced), 1).astype(np.int64))
-    recorded = np.asarray(steps, dtype=np.int64)
+    recorded = np.asarray([count("steps", step) for step in steps], dtype=np.int64)
     increasing = (np.diff(recorded) > 0).all()
     if recorded.size == 0 or not increasing or recorded[0] < 1 or recorded[-1] > horizon:
         raise InvalidArgument(
@@ -237,5 +253,5 @@ def _warn(result: Result, reward_bound: float | None) -> None:
         warnings.warn(
             f"reward_bound = {reward_bound:g} was given but a reward of {largest:g} was observed.",
             BoundExceeded,
-            stacklevel=3,
+            stacklevel=4,
         )

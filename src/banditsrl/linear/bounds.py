@@ -44,7 +44,7 @@ def alpha(
 ) -> Array:
     """alpha_{t,delta}(phi): offset of the set Phi_t (constant 40), as in the paper."""
     log_term = jnp.log(8.0 * n_candidates**2 / delta) + 3.0 * jnp.log(t)
-    return jnp.asarray((40.0 * (log_term + dim * jnp.log(12.0 * L * B * t)) + 2.0) / t)
+    return jnp.asarray((40.0 * (log_term + dim * _log_cover(t, L, B)) + 2.0) / t)
 
 
 def tight_alpha(
@@ -52,7 +52,7 @@ def tight_alpha(
 ) -> Array:
     """The tighter offset of the authors' experiments."""
     log_term = 24.0 * jnp.log(2.0 * t) + 8.0 * jnp.log(n_candidates**2 / delta)
-    return jnp.asarray((log_term + 8.0 * dim * jnp.log(12.0 * L * B * t) + 1.0) / t)
+    return jnp.asarray((log_term + 8.0 * dim * _log_cover(t, L, B) + 1.0) / t)
 
 
 OFFSETS: Registry[Any] = Registry("elimination offset")
@@ -68,3 +68,8 @@ def phase_level(phase: Number, delta: Number) -> Array:
 def design_deviation(t: Number, *, dim: Number, n_candidates: Number, delta: Number) -> Array:
     """8 sqrt(t log(4 d |Phi| t / delta)): how far V_t / L^2 strays from its mean."""
     return jnp.asarray(8.0 * jnp.sqrt(t * jnp.log(4.0 * dim * n_candidates * t / delta)))
+
+
+def _log_cover(t: Number, L: Number, B: Number) -> Array:
+    """log(12 L B t), the size of a cover of the ball, which has at least one point."""
+    return jnp.log(jnp.maximum(12.0 * L * B * t, 1.0))

@@ -103,11 +103,11 @@ def checked_mask(mask: Any, n_actions: int) -> Array:
     """`mask` as a boolean (A,) array; None means every action. A mask known now is verified."""
     if mask is None:
         return jnp.ones(n_actions, dtype=bool)
+    if np.shape(mask) != (n_actions,):
+        raise InvalidArgument(f"mask must have shape ({n_actions},), got shape {np.shape(mask)}.")
     if isinstance(mask, jax.core.Tracer):
         return mask.astype(bool)
     known = np.asarray(mask, dtype=bool)
-    if known.shape != (n_actions,):
-        raise InvalidArgument(f"mask must have shape ({n_actions},), got shape {known.shape}.")
     if not known.any():
         raise InvalidArgument("mask must leave at least one available action, got none.")
     return jnp.asarray(known)

@@ -7,7 +7,7 @@ from banditsrl.policies.contract import check_policy
 from banditsrl.policies.egreedy import EpsilonGreedy
 from banditsrl.policies.glrt import GLRT
 from banditsrl.policies.greedy import Greedy
-from banditsrl.policies.history import History
+from banditsrl.policies.history import History, allocate, appended
 from banditsrl.policies.igw import IGW
 from banditsrl.policies.leader import Leader
 from banditsrl.policies.linear import LinearPolicy, View
@@ -38,6 +38,8 @@ __all__ = [
     "Policy",
     "Uniform",
     "View",
+    "allocate",
+    "appended",
     "check_policy",
     "compiled",
     "load_state",

@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any
 
 from banditsrl.arguments import count
-from banditsrl.errors import InvalidArgument, UnknownName
+from banditsrl.errors import InvalidArgument
 from banditsrl.policies.egreedy import EpsilonGreedy
 from banditsrl.policies.glrt import GLRT
 from banditsrl.policies.greedy import Greedy
@@ -94,12 +94,10 @@ def _known(kind: type[Any], settings: dict[str, Any], also: type[Any] | None = N
     known: Registry[None] = Registry(f"setting of {(also or kind).__name__}")
     for owner in filter(None, (kind, also)):
         for field in dataclasses.fields(owner):
-            if field.name not in known:
+            if field.name not in known and not field.name.startswith("_"):
                 known.add(field.name, None)
     for name in settings:
-        if name not in known:
-            known[name]  # raises with the nearest name
-            raise UnknownName(name)
+        known[name]  # an unknown one is refused, with the nearest
     return settings
 
 

@@ -83,6 +83,8 @@ class CertifiedPolicy(Policy):
         if self.glrt_scale is not None:
             at_least("glrt_scale", self.glrt_scale, 0.0)
         one_of("conventions", self.settings.conventions, CONVENTIONS)
+        if isinstance(self.base, type):
+            raise InvalidType(f"base must be a policy, got the class {self.base.__name__} itself.")
         missing = [name for name in ("init", "act", "learn") if not hasattr(self.base, name)]
         if missing:
             raise InvalidType(

@@ -9,43 +9,54 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from banditsrl.arguments import finite_value
+from banditsrl.arguments import finite_value, known_index
 from banditsrl.linear.glrt import checked_mask
 from banditsrl.linear.lanes import double
-from banditsrl.policies.policy import Choice, learned
+from banditsrl.policies.history import History
+from banditsrl.policies.policy import Choice, checked_reward, embeddings, learned
+from banditsrl.representations.fixed import Table
 
 
 class Compiled(NamedTuple):
-    """The two verbs of an application; both compile on the first call only."""
+    """The verbs of an application; each compiles on its first call only."""
 
     act: Callable[..., Choice]
     learn: Callable[..., Any]
+    refresh: Callable[..., Any]
 
 
 def compiled(policy: Any) -> Compiled:
-    """`act(state, context, mask, key)` and `learn(state, context, action, reward, certified)`.
+    """A policy's verbs, for a loop that lives outside.
 
-    Choices come back as NumPy arrays. A mask of None means that every action is available.
-    `certified` is what the choice said of itself; a policy with a test does not feed certified
-    rounds to its base.
+    - ``act(state, context, mask, key)`` gives a choice of NumPy arrays; a mask of None means that
+      every action is available.
+    - ``learn(state, context, action, reward, certified)``: `certified` is what the choice said of
+      itself; a policy with a test does not feed certified rounds to its base.
+    - ``refresh(state, history, key)`` at the ends of phases, see `phase_ends`: BanditSRL selects
+      its next representation there, other policies only undo the drift of their statistics.
     """
 
     @double
     def act(state: Any, context: Any, mask: Any, key: Array) -> Choice:
-        _finite(context)
-        available = None if mask is None else checked_mask(mask, len(mask))
-        choice: Choice = _act(policy, state, _arrays(context), available, key)
+        _known(policy, context)
+        if mask is not None:
+            mask = checked_mask(mask, _n_actions(policy) or len(mask))
+        choice: Choice = _act(policy, state, _arrays(context), mask, key)
         host: Choice = jax.tree.map(np.asarray, choice)
         return host
 
     @double
     def learn(state: Any, context: Any, action: Any, reward: Any, certified: Any = False) -> Any:
-        _finite(context)
-        finite_value("reward", reward)
-        rest = (_arrays(context), jnp.asarray(action), jnp.asarray(reward, dtype=jnp.float64))
+        _known(policy, context)
+        known_index("action", action, _n_actions(policy) or np.iinfo(np.int32).max)
+        rest = (_arrays(context), jnp.asarray(action), checked_reward(reward))
         return _learn(policy, state, *rest, jnp.asarray(certified))
 
-    return Compiled(act, learn)
+    @double
+    def refresh(state: Any, history: History, key: Array) -> Any:
+        return _refresh(policy, state, history, key)
+
+    return Compiled(act, learn, refresh)
 
 
 @eqx.filter_jit
@@ -61,11 +72,25 @@ def _learn(
     return learned(policy, state, context, action, reward, certified)
 
 
+@eqx.filter_jit
+def _refresh(policy: Any, state: Any, history: History, key: Array) -> Any:
+    return policy.refresh(state, history, key)
+
+
 def _arrays(context: Any) -> Any:
     return jax.tree.map(jnp.asarray, context)
 
 
-def _finite(context: Any) -> None:
+def _n_actions(policy: Any) -> int | None:
+    """How many actions a policy of ours chooses from; None if an outside one does not say."""
+    found = embeddings(policy)
+    return found[0].n_actions if found else getattr(policy, "n_actions", None)
+
+
+def _known(policy: Any, context: Any) -> None:
+    """Refuse a context that is not finite, or an index beyond a table."""
     for leaf in jax.tree.leaves(context):
-        if np.issubdtype(np.asarray(leaf).dtype, np.inexact):
-            finite_value("context", leaf)
+        finite_value("context", leaf)
+    for representation in embeddings(policy):
+        if isinstance(representation, Table):
+            known_index("context", context, representation.n_contexts)

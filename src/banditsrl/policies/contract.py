@@ -45,7 +45,8 @@ def check_policy(policy: Any, problem: Any, *, representation: Any = None) -> tu
         policy: Any object with `init`, `act` and `learn`.
         problem: Where the contexts come from.
         representation: An index into the problem's candidates, or a representation. If given,
-            contexts are handed over embedded, (n_actions, dim), as BanditSRL does with its base.
+            contexts are handed over embedded, (n_actions, dim), as BanditSRL does with its base:
+            of an index, padded with zeros to the largest dimension among the candidates.
 
     Returns:
         The names of the checks that passed (all of them).
@@ -63,7 +64,14 @@ def check_policy(policy: Any, problem: Any, *, representation: Any = None) -> tu
     for method in ("init", "act", "learn"):
         _require(callable(getattr(policy, method, None)), policy, f"must have a method {method}")
     embed = _embedding(problem, representation)
-    case = _played(policy, problem, embed)
+    try:
+        case = _played(policy, problem, embed)
+    except BanditSRLError:
+        raise
+    except Exception as error:
+        raise ContractViolation(
+            f"{type(policy).__name__} fails in its first rounds: {type(error).__name__}: {error}"
+        ) from error
     checks: dict[str, Callable[[Case], None]] = {
         "same key, same choice": _is_repeatable,
         "pmf is a distribution over the available actions": _has_a_pmf,
@@ -87,11 +95,16 @@ def check_policy(policy: Any, problem: Any, *, representation: Any = None) -> tu
 
 
 def _embedding(problem: Any, representation: Any) -> Callable[[Any], Any]:
+    """What the policy is handed: the context, or its embedding padded as BanditSRL pads it."""
     if representation is None:
         return lambda context: context
+    dim = 0
     if isinstance(representation, int):
+        dim = max(candidate.dim for candidate in problem.representations)
         representation = problem.representations[representation]
-    return as_representation(representation).embed
+    embedding = as_representation(representation)
+    missing = max(dim - embedding.dim, 0)
+    return lambda context: jnp.pad(embedding.embed(context), ((0, 0), (0, missing)))
 
 
 def _played(policy: Any, problem: Any, embed: Callable[[Any], Any]) -> Case:

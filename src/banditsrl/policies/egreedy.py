@@ -29,7 +29,8 @@ class EpsilonGreedy(LinearPolicy):
     def __check_init__(self) -> None:
         if callable(self.epsilon) or self.epsilon in SCHEDULES:
             return
-        if isinstance(self.epsilon, str) or not 0.0 <= self.epsilon <= 1.0:
+        number = isinstance(self.epsilon, int | float)
+        if not number or not 0.0 <= float(self.epsilon) <= 1.0:
             raise InvalidArgument(
                 f"epsilon must be {', '.join(SCHEDULES)}, a number in [0, 1] or a function, "
                 f"got {self.epsilon!r}."

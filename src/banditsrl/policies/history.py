@@ -12,6 +12,7 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
+from banditsrl.errors import InvalidArgument
 from banditsrl.linear.lanes import double
 
 BLOCK = 1024
@@ -67,8 +68,10 @@ def allocate(context: Any, capacity: int) -> History:
 def appended(
     history: History, context: Any, action: Any, reward: Any, certified: Any = False
 ) -> History:
-    """The history after one more round."""
+    """The history after one more round; a full one refuses."""
     at = history.n
+    if not isinstance(at, jax.core.Tracer) and int(at) >= history.capacity:
+        raise InvalidArgument(f"history must have room for a round, got {int(at)} of {int(at)}.")
     return History(
         jax.tree.map(lambda buffer, x: _put(buffer, at, x), history.contexts, context),
         _put(history.actions, at, action),

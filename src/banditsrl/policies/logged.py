@@ -8,11 +8,12 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from banditsrl.arguments import finite_array
+from banditsrl.arguments import count, finite_array, finite_value, known_index
 from banditsrl.errors import InvalidArgument
 from banditsrl.linear.lanes import double
 from banditsrl.policies.history import History, allocate
-from banditsrl.policies.policy import learned
+from banditsrl.policies.policy import embeddings, learned
+from banditsrl.representations.fixed import Table
 
 
 @double
@@ -21,9 +22,8 @@ def warm_start(
 ) -> tuple[Any, History]:
     """A state that has learned from logged rounds, and the history that holds them.
 
-    The rounds count as explored (the log's author chose them), whatever policy chose them: the
-    estimates are unbiased, and for a policy with a test the certificates are as good as with its
-    own data.
+    The rounds count as explored. Estimates and certificates hold as with the policy's own data if
+    the log's actions depended only on what the log contains (contexts, past actions and rewards).
 
     Args:
         policy: Any policy.
@@ -34,6 +34,7 @@ def warm_start(
         capacity: Room for this many further rounds in the history.
     """
     rewards = finite_array("rewards", rewards, "(n,)")
+    contexts = np.asarray(contexts) if isinstance(contexts, list) else contexts
     actions = np.asarray(actions)
     n = len(rewards)
     if actions.shape != (n,) or not np.issubdtype(actions.dtype, np.integer):
@@ -44,8 +45,18 @@ def warm_start(
     lengths = {len(leaf) for leaf in jax.tree.leaves(contexts)}
     if lengths != {n}:
         raise InvalidArgument(f"contexts must hold {n} rounds, got {sorted(lengths)}.")
-    history = _filled(contexts, actions, rewards, n + capacity)
+    _check_log(policy, contexts, actions)
+    history = _filled(contexts, actions, rewards, n + count("capacity", capacity, 0))
     return _taught(policy, history, key), history
+
+
+def _check_log(policy: Any, contexts: Any, actions: Any) -> None:
+    for leaf in jax.tree.leaves(contexts):
+        finite_value("contexts", leaf)
+    for representation in embeddings(policy):
+        known_index("actions", actions, representation.n_actions)
+        if isinstance(representation, Table):
+            known_index("contexts", contexts, representation.n_contexts)
 
 
 def _filled(contexts: Any, actions: Any, rewards: Any, capacity: int) -> History:

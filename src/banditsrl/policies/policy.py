@@ -18,11 +18,14 @@ from typing import Any, NamedTuple
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import Array
 
 from banditsrl.arguments import above, count, finite_value
+from banditsrl.errors import InvalidArgument
 from banditsrl.linear.lanes import indices
 from banditsrl.policies.history import History
+from banditsrl.representations.fixed import Representation
 
 CONVENTIONS = ("paper", "authors")
 
@@ -123,6 +126,8 @@ def phase_ends(growth: float, horizon: int) -> list[int]:
 
 def checked_reward(reward: Any) -> Array:
     """`reward` as a float64 scalar; NaN and infinity are refused when known."""
+    if np.shape(reward) != ():
+        raise InvalidArgument(f"reward must be one number, got shape {np.shape(reward)}.")
     finite_value("reward", reward)
     return jnp.asarray(reward, dtype=jnp.float64)
 
@@ -172,3 +177,11 @@ def untested(action: Array, pmf: Array, representation: Any = 0) -> Choice:
         threshold=jnp.full((), jnp.inf),
         representation=jnp.asarray(representation, dtype=jnp.int32),
     )
+
+
+def embeddings(policy: Any) -> tuple[Representation, ...]:
+    """The representations that a policy of ours works with; none if it does not say."""
+    several = getattr(policy, "representations", ())
+    single = getattr(policy, "embedding", None) or getattr(policy, "representation", None)
+    found = several or (single,)
+    return tuple(r for r in found if isinstance(r, Representation))

@@ -17,6 +17,7 @@ from jax import Array
 from numpy.typing import NDArray
 
 from banditsrl.arguments import above
+from banditsrl.errors import InvalidArgument
 from banditsrl.linear.bounds import OFFSETS, phase_level
 from banditsrl.linear.lanes import double
 from banditsrl.linear.ridge import Ridge, cropped, empty, padded, refreshed
@@ -27,7 +28,7 @@ from banditsrl.policies.moments import tables_only
 from banditsrl.policies.policy import Policy, learned, setting
 from banditsrl.policies.selection import smallest, weigh
 from banditsrl.representations.fixed import Representation, Table, as_representations
-from banditsrl.representations.losses import Loss, as_loss
+from banditsrl.representations.losses import BestInClass, Loss, as_loss
 
 WORTH_NARROWING = 1024
 """Steps of a phase from which on a program for smaller arrays pays for its compilation."""
@@ -62,14 +63,16 @@ class BanditSRL(CertifiedPolicy):
     loss: str | Loss = setting("eig", "eig, weak, weak-normalised, span, bic, or a Loss")
     gamma: float = setting(2.0, "growth of the phases")
     offset: str | None = setting(None, "paper or tight; by the conventions when None")
-    width: int | None = setting(
-        None, "length of padded embeddings; the largest dimension when None"
-    )
+    _width: int | None = setting(None, "length of padded embeddings, while a phase is narrowed")
 
     def __check_init__(self) -> None:
         above("gamma", self.gamma, 1.0)
         OFFSETS[self._offset]
-        self._loss  # noqa: B018  (an unknown name is refused here)
+        loss = self._loss
+        if isinstance(loss, BestInClass) and loss.regret is None:
+            raise InvalidArgument(
+                "loss bic needs a regret bound, and the base must have worst_case_regret, got none."
+            )
 
     # Sizes and bounds of the candidates, padded to the largest dimension.
 
@@ -81,7 +84,7 @@ class BanditSRL(CertifiedPolicy):
     @property
     def padded_dim(self) -> int:
         """The dimension to which embeddings are padded."""
-        return self.width or max(r.dim for r in self.representations)
+        return self._width or max(r.dim for r in self.representations)
 
     @property
     def dims(self) -> NDArray[np.float64]:
@@ -191,7 +194,7 @@ class BanditSRL(CertifiedPolicy):
         linear = isinstance(self.base, LinearPolicy)
         if not linear or n_steps < WORTH_NARROWING or 2 * needed > self.padded_dim:
             return self
-        return dataclasses.replace(self, width=needed)
+        return dataclasses.replace(self, _width=needed)
 
     @double
     def moved(self, state: CertifiedState, other: Policy) -> CertifiedState:

@@ -39,6 +39,8 @@ def save_state(path: str | Path, policy: Any, state: Any) -> None:
     }
     arrays = {f"leaf{i}": _raw(leaf) for i, leaf in enumerate(leaves)}
     partial = path.with_name(path.name + ".partial")
+    if not path.parent.is_dir():
+        raise StateFileError(f"{path}: cannot be written (there is no folder {path.parent}).")
     with partial.open("wb") as file:
         np.savez(file, allow_pickle=False, **{HEADER: np.array(json.dumps(header)), **arrays})
         file.flush()
@@ -73,21 +75,37 @@ def load_state(path: str | Path, policy: Any) -> Any:
 
 def describe(thing: Any) -> Any:
     """What makes two policies the same: classes, settings, and digests of arrays, as JSON."""
-    if dataclasses.is_dataclass(thing) and not isinstance(thing, type):
-        fields = {f.name: describe(getattr(thing, f.name)) for f in dataclasses.fields(thing)}
-        return {"class": type(thing).__qualname__, **fields}
+    if isinstance(thing, np.generic):
+        return thing.item()
+    if thing is None or isinstance(thing, bool | int | float | str):
+        return thing
+    if isinstance(thing, list | tuple):
+        return [describe(item) for item in thing]
+    return _described_object(thing)
+
+
+def _described_object(thing: Any) -> dict[str, Any]:
     if isinstance(thing, np.ndarray | Array):
         array = np.ascontiguousarray(_raw(thing))
         digest = hashlib.sha256(array.tobytes()).hexdigest()[:16]
         return {"array": [str(array.dtype), list(array.shape), digest]}
-    if isinstance(thing, list | tuple):
-        return [describe(item) for item in thing]
-    if thing is None or isinstance(thing, bool | int | float | str):
-        return thing
-    if hasattr(thing, "__qualname__"):
-        return {"function": thing.__qualname__}
-    settings = {k: describe(v) for k, v in sorted(vars(thing).items())}
-    return {"class": type(thing).__qualname__, **settings}
+    if hasattr(thing, "__code__"):
+        return _described_function(thing)
+    if isinstance(thing, dict):
+        settings = thing
+    elif dataclasses.is_dataclass(thing):
+        settings = {f.name: getattr(thing, f.name) for f in dataclasses.fields(thing)}
+    else:
+        settings = getattr(thing, "__dict__", {})
+    named = {str(k): describe(v) for k, v in sorted(settings.items(), key=lambda kv: str(kv[0]))}
+    return {"class": type(thing).__qualname__, **named}
+
+
+def _described_function(function: Any) -> dict[str, Any]:
+    """A function by its name, a digest of its code, and what it closes over."""
+    code = hashlib.sha256(function.__code__.co_code + repr(function.__code__.co_consts).encode())
+    cells = [describe(cell.cell_contents) for cell in function.__closure__ or ()]
+    return {"function": function.__qualname__, "code": code.hexdigest()[:16], "closure": cells}
 
 
 def difference(written: Any, policy: Any) -> str:

@@ -17,6 +17,9 @@ from banditsrl.arguments import at_least, finite_array, one_of
 from banditsrl.errors import InvalidArgument, InvalidProblem
 from banditsrl.linear.lanes import double
 
+EXACT_FIT = 1e-9
+"""A candidate given as an array counts as realizable when its best fit is exact to this."""
+
 NOISES = ("gaussian", "bernoulli", "none")
 
 
@@ -46,7 +49,8 @@ class FiniteProblem(eqx.Module):
 
     Args:
         mean_rewards: Expected reward of every context and action, (n_contexts, n_actions).
-        representations: The candidates, in the order in which policies refer to them.
+        representations: The candidates, in the order in which policies refer to them: each a
+            `Candidate`, or an array of features (n_contexts, n_actions, dim).
         name: What to call it in tables and figures.
         rho: Probability of every context, (n_contexts,); uniform by default.
         noise: "gaussian" (with `noise_std`), "bernoulli" (means are probabilities) or "none".
@@ -83,7 +87,7 @@ class FiniteProblem(eqx.Module):
         self.cumulative = np.cumsum(_distribution(rho, len(self.mean_rewards)))
         self.available = _availability(available, self.mean_rewards.shape)
         self.all_available = bool(self.available.all())
-        self.representations = tuple(_checked(c, self.mean_rewards.shape) for c in representations)
+        self.representations = tuple(_checked(c, self.mean_rewards) for c in representations)
         self.name = name
         self.noise = one_of("noise", noise, NOISES)
         self.noise_std = at_least("noise_std", noise_std, 0.0) if noise == "gaussian" else 0.0
@@ -233,7 +237,25 @@ def _availability(available: Any, shape: tuple[int, ...]) -> NDArray[np.bool_]:
     return table
 
 
-def _checked(candidate: Candidate, shape: tuple[int, ...]) -> Candidate:
+def _checked(candidate: Any, means: NDArray[np.float64]) -> Candidate:
+    shape = means.shape
+    if not isinstance(candidate, Candidate):
+        features = finite_array("features", candidate, "(n_contexts, n_actions, dim)")
+        return _checked(_fitted(features, means), means)
+    return _of_shape(candidate, shape)
+
+
+def _fitted(features: NDArray[np.float64], means: NDArray[np.float64]) -> Candidate:
+    """A candidate given as an array: its best linear fit says whether it is realizable."""
+    if features.shape[:2] != means.shape:
+        return Candidate(features, np.zeros(features.shape[2]), False)
+    flat = features.reshape(-1, features.shape[-1])
+    theta = np.asarray(np.linalg.lstsq(flat, means.ravel(), rcond=None)[0], dtype=np.float64)
+    exact = np.abs(flat @ theta - means.ravel()).max() <= EXACT_FIT
+    return Candidate(features, theta, bool(exact))
+
+
+def _of_shape(candidate: Candidate, shape: tuple[int, ...]) -> Candidate:
     features = finite_array("features", candidate.features, "(n_contexts, n_actions, dim)")
     theta = finite_array("theta", candidate.theta, "(dim,)")
     if features.shape[:2] != shape or theta.shape != features.shape[2:]:

@@ -1,6 +1,7 @@
 """How does regret look over time? Figures as pure functions of results, one look for all."""
 
 from collections.abc import Sequence
+from itertools import cycle
 from pathlib import Path
 from typing import Any
 
@@ -57,7 +58,7 @@ def save(canvas: Canvas, stem: Path) -> list[Path]:
 
 
 def _panel(axis: Any, name: str, results: list[Result]) -> None:
-    for colour, result in zip(COLOURS, results, strict=False):
+    for colour, result in zip(cycle(COLOURS), results, strict=False):
         axis.plot(result.steps, result.mean, color=colour, label=result.policy)
         low, high = result.mean - 2 * result.stderr, result.mean + 2 * result.stderr
         axis.fill_between(result.steps, low, high, color=colour, alpha=0.2, linewidth=0)

@@ -15,7 +15,7 @@ import numpy as np
 from jax import Array
 from numpy.typing import NDArray
 
-from banditsrl.arguments import count, finite_array, positive
+from banditsrl.arguments import count, finite_array, finite_value, known_index, positive
 from banditsrl.errors import BoundExceeded, InvalidArgument, InvalidType
 from banditsrl.linear.lanes import double
 from banditsrl.problems.finite import Candidate
@@ -78,10 +78,7 @@ class Table(Representation):
     @double
     def embed(self, context: Any) -> Array:
         """Look the features up, (A, d)."""
-        if isinstance(context, int) and not 0 <= context < self.n_contexts:
-            raise InvalidArgument(
-                f"context must be an index below {self.n_contexts}, got {context}."
-            )
+        known_index("context", context, self.n_contexts)
         return jnp.asarray(self.features)[context]
 
 
@@ -102,6 +99,7 @@ class Given(Representation):
     @double
     def embed(self, context: Any) -> Array:
         """The context itself, (A, d)."""
+        finite_value("context", context)
         phi = jnp.asarray(context, dtype=jnp.float64)
         if phi.shape != (self.n_actions, self.dim):
             raise InvalidArgument(
@@ -139,6 +137,7 @@ class Mapped(Representation):
     def embed(self, context: Any) -> Array:
         """The function's value, (A, d)."""
         phi = jnp.asarray(self.function(context), dtype=jnp.float64)
+        finite_value("function(context)", phi)
         if phi.shape != (self.n_actions, self.dim):
             raise InvalidArgument(
                 f"function must return an array of shape ({self.n_actions}, {self.dim}), "
@@ -174,6 +173,11 @@ def as_representations(sources: Sequence[Any]) -> tuple[Representation, ...]:
     if len(sizes) > 1:
         raise InvalidArgument(
             f"representations must share the number of actions, got {sorted(sizes)}."
+        )
+    lengths = {c.n_contexts for c in candidates if isinstance(c, Table)}
+    if len(lengths) > 1:
+        raise InvalidArgument(
+            f"representations must share the number of contexts, got {sorted(lengths)}."
         )
     return candidates
 

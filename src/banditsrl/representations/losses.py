@@ -14,7 +14,7 @@ import jax.numpy as jnp
 from jax import Array
 
 from banditsrl.arguments import at_least, positive
-from banditsrl.errors import InvalidArgument
+from banditsrl.errors import InvalidArgument, InvalidType
 from banditsrl.linear.bounds import design_deviation
 from banditsrl.registry import Registry
 
@@ -159,6 +159,8 @@ LOSSES.add("bic", BestInClass)
 def as_loss(source: Any, base: Any) -> Loss:
     """A loss from its name or itself; `bic` takes its regret bound from the base if it has none."""
     loss = LOSSES[source]() if isinstance(source, str) else source
+    if not isinstance(loss, Loss):
+        raise InvalidType(f"loss must be a name or a Loss, got {source!r}.")
     if isinstance(loss, BestInClass) and loss.regret is None:
         regret = getattr(base, "worst_case_regret", None)
         loss = BestInClass(
