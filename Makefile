@@ -11,9 +11,7 @@ demo: $(VENV)/wheel.stamp
 	$(BIN)/banditsrl reproduce vardim --panel realizable --scale quick --out results
 
 test: $(VENV)/wheel.stamp
-	$(BIN)/python -m pytest -n 2 --dist loadfile
-	$(BIN)/python -m pytest --pyargs banditsrl --doctest-modules -n 2 --dist loadfile -q
-	@if [ -f $(REFERENCE)/regret-linear.json ]; then $(MAKE) --no-print-directory parity; fi
+	$(BIN)/python -m pytest -n 2 --dist loadfile --doctest-modules tests --pyargs banditsrl
 
 check: $(VENV)/wheel.stamp
 	$(BIN)/ruff check .

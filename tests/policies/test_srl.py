@@ -201,15 +201,14 @@ def test_ties_of_the_loss_are_broken_by_the_key() -> None:
 def test_the_authors_begin_with_the_first_candidate_and_never_take_one_back(
     misspecified: banditsrl.FiniteProblem,
 ) -> None:
-    policy = BanditSRL(
-        misspecified.representations, base=banditsrl.LinUCB(), sigma=SIGMA, conventions="authors"
-    )
+    candidates = [misspecified.representations[k] for k in (0, 2, 6, 8)]
+    policy = BanditSRL(candidates, base=banditsrl.LinUCB(), sigma=SIGMA, conventions="authors")
     assert int(policy.init(jax.random.key(5)).representation) == 0
     assert int(policy.init(jax.random.key(6)).representation) == 0
     result = banditsrl.simulate(misspecified, policy, horizon=5000, seeds=5, steps=[5000])
     active = result.reports["active"].astype(int)
     assert (np.diff(active, axis=1) <= 0).all()
-    assert active[:, -1].sum(axis=1).max() < 13
+    assert active[:, -1].sum(axis=1).max() < 4
 
 
 class Remembering:
