@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.box import SIMPLE
+from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
@@ -96,9 +96,15 @@ def _progress() -> Progress:
 
 
 def _table(title: str, rows: list[Row]) -> Table:
-    table = Table(title=f"{title}: {rows[0].n_seeds} seeds, {rows[0].horizon:,} steps", box=SIMPLE)
+    table = Table(
+        title=f"{title}: {rows[0].n_seeds} seeds, {rows[0].horizon:,} steps",
+        box=SIMPLE_HEAD,
+        padding=(0, 1, 0, 0),
+        pad_edge=False,
+        show_edge=False,
+    )
     table.add_column("policy", no_wrap=True)
-    for name in ("regret ± s.e.", "2nd half", "flat", "certified", "wrong", "cost"):
+    for name in ("regret ± s.e.", "2nd half", "flat", "cert.", "wrong", "cost"):
         table.add_column(name, justify="right", no_wrap=True)
     for panel, group in groupby(rows, key=lambda row: row.panel):
         table.add_row(f"[bold]{panel}[/bold]")
@@ -110,10 +116,11 @@ def _table(title: str, rows: list[Row]) -> Table:
                 f"{row.flat_seeds}/{row.n_seeds}",
                 f"{row.certified:.1%}",
                 f"{row.wrong:.2%}",
-                f"{row.wrong_regret:.2f}",
+                f"{row.wrong_regret:.1f}",
             )
     table.caption = (
         "2nd half: regret added after half of the steps; flat: seeds that added none;\n"
-        "certified: share of the last tenth; wrong, cost: share and regret of wrong certificates"
+        "cert.: share certified in the last tenth; wrong, cost: share of wrong\n"
+        "certificates and their regret"
     )
     return table
