@@ -31,6 +31,22 @@ def test_a_seed_gives_the_same_numbers_alone_in_a_batch_and_in_any_order(
     assert np.array_equal(result.reports["representation"], forty.reports["representation"][seeds])
 
 
+def test_narrower_arrays_in_long_phases_change_no_number(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    problem = banditsrl.make_problem("vardim-misspecified", seed=0)
+    candidates = [problem.representations[k] for k in (0, 1, 6, 12)]  # dimensions 6, 2, 3, 18
+    policy = banditsrl.BanditSRL(candidates, base=banditsrl.LinUCB(), sigma=0.3, offset="tight")
+    chosen = {"representation": np.array([1, 0])}
+    assert policy.narrowed(chosen, 2048).padded_dim == 6
+    assert policy.narrowed(chosen, 100) is policy
+    narrow = banditsrl.simulate(problem, policy, horizon=2500, seeds=40)
+    monkeypatch.setattr("banditsrl.policies.srl.WORTH_NARROWING", 10**9)
+    wide = banditsrl.simulate(problem, policy, horizon=2500, seeds=40)
+    assert np.array_equal(narrow.regret, wide.regret)
+    assert np.array_equal(narrow.certified, wide.certified)
+
+
 def test_more_seeds_than_lanes_run_in_batches(
     problem: banditsrl.FiniteProblem, policy: Any, forty: banditsrl.Result
 ) -> None:
