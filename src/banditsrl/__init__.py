@@ -4,6 +4,7 @@ from banditsrl import errors, policies, problems, representations
 from banditsrl.experiments.result import Result
 from banditsrl.experiments.simulate import simulate
 from banditsrl.experiments.theory import theory
+from banditsrl.experiments.times import measured_times
 from banditsrl.linear.glrt import glr
 from banditsrl.policies import (
     GLRT,
@@ -54,6 +55,7 @@ __all__ = [
     "load_state",
     "make_policy",
     "make_problem",
+    "measured_times",
     "policies",
     "problems",
     "read_problem",

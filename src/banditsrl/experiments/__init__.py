@@ -2,5 +2,7 @@
 
 from banditsrl.experiments.result import Result
 from banditsrl.experiments.simulate import simulate
+from banditsrl.experiments.theory import Theory, theory
+from banditsrl.experiments.times import MeasuredTimes, measured_times
 
-__all__ = ["Result", "simulate"]
+__all__ = ["MeasuredTimes", "Result", "Theory", "measured_times", "simulate", "theory"]
