@@ -1,6 +1,6 @@
 """Do our numbers agree with the authors'? Regret on their instances, ours against theirs.
 
-    python benchmarks/parity.py --reference DIR [--seeds 40]
+    python benchmarks/parity.py --reference DIR [--seeds 40] [--first-seed 0]
 
 DIR holds the instances (vardim-*.json) and `regret-linear.json`, the regret of the authors' code.
 Each row is run with `conventions=authors`; z is Welch's statistic of the difference of means at
@@ -22,7 +22,7 @@ from banditsrl.policies.catalogue import make_policy
 LIMIT = 3.0
 
 
-def run(row: dict[str, Any], folder: Path, n_seeds: int) -> banditsrl.Result:
+def run(row: dict[str, Any], folder: Path, seeds: range) -> banditsrl.Result:
     """Our run of one reference row."""
     problem = banditsrl.read_problem(folder / f"{row['problem']}.json")
     settings = {"conventions": "authors"}
@@ -30,7 +30,7 @@ def run(row: dict[str, Any], folder: Path, n_seeds: int) -> banditsrl.Result:
         settings["loss"] = row["loss"]
     policy = make_policy(row["policy"], problem, **settings)
     return banditsrl.simulate(
-        problem, policy, horizon=row["steps"][-1], seeds=n_seeds, steps=row["steps"]
+        problem, policy, horizon=row["steps"][-1], seeds=seeds, steps=row["steps"]
     )
 
 
@@ -46,14 +46,17 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--reference", type=Path, required=True)
     parser.add_argument("--seeds", type=int, default=40)
+    parser.add_argument("--first-seed", type=int, default=0)
     arguments = parser.parse_args()
     rows = json.loads((arguments.reference / "regret-linear.json").read_text())["rows"]
+    first = arguments.first_seed
+    seeds = range(first, first + arguments.seeds)
     worst = 0.0
     print(
         f"{'problem':18} {'policy':18} {'loss':5} {'step':>6} {'ours':>14} {'theirs':>14} {'z':>6}"
     )
     for row in rows:
-        ours = run(row, arguments.reference, arguments.seeds)
+        ours = run(row, arguments.reference, seeds)
         scores = welch(row, ours)
         worst = max(worst, *map(abs, scores))
         for k, step in enumerate(row["steps"]):

@@ -32,7 +32,7 @@ from banditsrl.policies.policy import (
     uniform_over,
     untested,
 )
-from banditsrl.policies.selection import Fit, compatible, fitted
+from banditsrl.policies.selection import Fit, compatible, fitted, offset_name
 from banditsrl.representations.fixed import Representation, as_representations
 
 
@@ -178,9 +178,7 @@ class Leader(Policy):
 
     @property
     def _offset(self) -> str:
-        if self.offset is not None:
-            return self.offset
-        return "tight" if self.conventions == "authors" else "paper"
+        return offset_name(self.offset, authors=self.conventions == "authors")
 
 
 def _tightest(bounds: Array, active: Array, mask: Array, u: Array) -> tuple[Array, Array, Array]:

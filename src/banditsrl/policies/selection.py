@@ -164,6 +164,11 @@ def compatible(
     return jnp.asarray(errors <= (errors + slack).min())
 
 
+def offset_name(given: str | None, *, authors: bool) -> str:
+    """The elimination offset that was named, or else the one of the conventions."""
+    return given or ("tight" if authors else "paper")
+
+
 def smallest(losses: Array, evidence: Evidence, key: Array) -> Array:
     """The active candidate of smallest loss, () index; ties are broken by the key."""
     contenders = jnp.where(evidence.active, losses, jnp.inf)

@@ -26,7 +26,7 @@ from banditsrl.policies.history import History
 from banditsrl.policies.linear import LinearPolicy, known_or
 from banditsrl.policies.moments import tables_only
 from banditsrl.policies.policy import Policy, learned, setting
-from banditsrl.policies.selection import smallest, weigh
+from banditsrl.policies.selection import offset_name, smallest, weigh
 from banditsrl.representations.fixed import Representation, Table, as_representations
 from banditsrl.representations.losses import BestInClass, Loss, as_loss
 
@@ -227,9 +227,7 @@ class BanditSRL(CertifiedPolicy):
 
     @property
     def _offset(self) -> str:
-        if self.offset is not None:
-            return self.offset
-        return "tight" if self.authors else "paper"
+        return offset_name(self.offset, authors=self.authors)
 
     @property
     def _loss(self) -> Loss:
