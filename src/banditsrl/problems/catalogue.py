@@ -1,13 +1,38 @@
 """Which problems have a name? The table behind `make_problem` and the command line."""
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
+from banditsrl.errors import InvalidArgument
+from banditsrl.problems.files import read_problem
+from banditsrl.problems.tables import TABLE_FORMATS, read_table
 from banditsrl.registry import Registry
 
 PROBLEMS: Registry[Callable[..., Any]] = Registry("problem")
 
 
-def make_problem(name: str, **settings: Any) -> Any:
-    """Build a registered problem, for example ``make_problem("vardim-realizable", seed=3)``."""
-    return PROBLEMS[name](**settings)
+def make_problem(name: str | Path, /, **settings: Any) -> Any:
+    """Build a problem from its name, or from a file.
+
+    Args:
+        name: A registered name, or a path that ends in .json (see `read_problem`), .csv or
+            .parquet (see `read_table`).
+        settings: Those of the named problem, or of `read_table`: a table needs ``label=``.
+
+    Example:
+        >>> make_problem("vardim-realizable", seed=3).n_actions
+        5
+    """
+    ending = Path(name).suffix.lower()
+    if name not in PROBLEMS and ending in TABLE_FORMATS:
+        if "label" not in settings:
+            raise InvalidArgument("label must name the column that holds the class, got none.")
+        return read_table(name, **settings)
+    if name not in PROBLEMS and ending == ".json":
+        if settings:
+            raise InvalidArgument(
+                f"settings must be none for a problem read from JSON, got {', '.join(settings)}."
+            )
+        return read_problem(name)
+    return PROBLEMS[str(name)](**settings)

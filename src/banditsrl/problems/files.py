@@ -3,16 +3,21 @@
     {"name": ..., "noise_std": 0.3, "mean_rewards": [[...]], "rho": [...],
      "representations": [{"features": [[[...]]], "theta": [...], "realizable": true}, ...]}
 
-What the file claims is checked when it is read, to 1e-6.
+A file with "contexts" (X, columns) instead of "representations" has one candidate: the context
+followed by the one-hot code of the action. What a file claims is checked when it is read, to 1e-6.
 """
 
 import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from banditsrl.arguments import finite_array
 from banditsrl.errors import InvalidProblem
 from banditsrl.problems.finite import Candidate, FiniteProblem, verify_optimum, verify_realizable
+from banditsrl.problems.inputs import one_hot_features
 
 CLAIM_TOLERANCE = 1e-6
 """Files carry numbers that were rounded on the way (float32 in the authors' instances)."""
@@ -22,12 +27,9 @@ def read_problem(path: str | Path) -> FiniteProblem:
     """Read a finite problem and verify what it claims."""
     path = Path(path)
     document = _parsed(path)
-    entries = _field(document, "representations", path)
-    if not isinstance(entries, list) or not entries:
-        raise InvalidProblem(f"{path}: representations must be a non-empty list, got {entries!r}.")
     problem = FiniteProblem(
         _field(document, "mean_rewards", path),
-        tuple(_candidate(entry, k, path) for k, entry in enumerate(entries)),
+        _candidates(document, path),
         name=str(document.get("name", path.stem)),
         rho=document.get("rho"),
         noise=document.get("noise", "gaussian"),
@@ -77,6 +79,28 @@ def _field(entry: dict[str, Any], name: str, path: Path) -> Any:
     if name not in entry:
         raise InvalidProblem(f"{path}: {name} is missing.")
     return entry[name]
+
+
+def _candidates(document: dict[str, Any], path: Path) -> tuple[Any, ...]:
+    """The candidates of a file, each a `Candidate` or an array of features."""
+    if "representations" not in document and "contexts" in document:
+        return (_coded(document, path),)
+    entries = _field(document, "representations", path)
+    if not isinstance(entries, list) or not entries:
+        raise InvalidProblem(f"{path}: representations must be a non-empty list, got {entries!r}.")
+    return tuple(_candidate(entry, k, path) for k, entry in enumerate(entries))
+
+
+def _coded(document: dict[str, Any], path: Path) -> NDArray[np.float64]:
+    """Every context followed by the one-hot code of the action, (X, A, columns + A)."""
+    contexts = finite_array("contexts", document["contexts"], "(X, columns)")
+    means = finite_array("mean_rewards", _field(document, "mean_rewards", path), "(X, A)")
+    if len(contexts) != len(means):
+        raise InvalidProblem(
+            f"{path}: contexts must have one row per row of mean_rewards, "
+            f"got {len(contexts)} and {len(means)} rows."
+        )
+    return one_hot_features(contexts, means.shape[1])
 
 
 def _candidate(entry: Any, k: int, path: Path) -> Candidate:
