@@ -1,44 +1,97 @@
 """Do our numbers agree with the authors'? Regret on their instances, ours against theirs.
 
-    python benchmarks/parity.py --reference DIR [--seeds 40] [--first-seed 0]
+    python benchmarks/parity.py --reference DIR [--seeds 40] [--network-seeds 20] [--first-seed 0]
 
-DIR holds the instances (vardim-*.json) and `regret-linear.json`, the regret of the authors' code.
-Each row is run with `conventions=authors`; z is Welch's statistic of the difference of means at
-each recorded step. Exits with status 1 if any |z| is 3 or more.
+DIR holds the instances (vardim-*.json, wheel-100.json) and the regret of the authors' code
+(`regret-linear.json`, `regret-wheel.json`). Each row is run with `conventions=authors`; z is
+Welch's statistic of the difference of means at each recorded step. Exits with status 1 if any |z|
+is 3 or more. Rows run side by side, one per core.
 """
 
 import argparse
 import json
 import math
+import os
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from joblib import Parallel, delayed
+from numpy.typing import NDArray
 
 import banditsrl
-from banditsrl.policies.catalogue import make_policy
 
 LIMIT = 3.0
 
+WHEEL_POLICIES = {
+    "nn-banditsrl egreedy (t^-1/3)": "nn-banditsrl-egreedy",
+    "nn-banditsrl linucb (alpha_UCB 1)": "nn-banditsrl-linucb",
+}
 
-def run(row: dict[str, Any], folder: Path, seeds: range) -> banditsrl.Result:
-    """Our run of one reference row."""
-    problem = banditsrl.read_problem(folder / f"{row['problem']}.json")
-    settings = {"conventions": "authors"}
-    if row["loss"] is not None:
-        settings["loss"] = row["loss"]
-    policy = make_policy(row["policy"], problem, **settings)
-    return banditsrl.simulate(
-        problem, policy, horizon=row["steps"][-1], seeds=seeds, steps=row["steps"]
+
+class Row(NamedTuple):
+    """One line of the authors' figures."""
+
+    problem: str
+    policy: str
+    settings: dict[str, Any]
+    steps: list[int]
+    mean: NDArray[np.float64]
+    stderr: NDArray[np.float64]
+    is_network: bool
+
+
+def linear_rows(folder: Path) -> list[Row]:
+    """The rows of `regret-linear.json`."""
+    rows = json.loads((folder / "regret-linear.json").read_text())["rows"]
+    return [
+        Row(
+            row["problem"],
+            row["policy"],
+            {} if row["loss"] is None else {"loss": row["loss"]},
+            row["steps"],
+            np.asarray(row["mean"]),
+            np.asarray(row["stderr"]),
+            False,
+        )
+        for row in rows
+    ]
+
+
+def wheel_rows(folder: Path) -> list[Row]:
+    """The rows of `regret-wheel.json`: the paper's settings, weak loss, s = 5."""
+    document = json.loads((folder / "regret-wheel.json").read_text())
+    return [
+        Row(
+            document["problem"],
+            WHEEL_POLICIES[name],
+            {"loss": "weak"},
+            row["steps"],
+            np.asarray(row["mean"]),
+            np.asarray(row["stderr"]),
+            True,
+        )
+        for name, row in document["regret"].items()
+    ]
+
+
+def compared(row: Row, folder: Path, seeds: range) -> tuple[str, float]:
+    """Our run of one row: its printed lines and the largest |z|."""
+    problem = banditsrl.read_problem(folder / f"{row.problem}.json")
+    policy = banditsrl.make_policy(
+        row.policy, problem, preset="paper", conventions="authors", **row.settings
     )
-
-
-def welch(row: dict[str, Any], ours: banditsrl.Result) -> list[float]:
-    """Z of the difference of means at every recorded step."""
-    differences = ours.mean - np.asarray(row["mean"])
-    errors = [math.hypot(a, b) for a, b in zip(ours.stderr, row["stderr"], strict=True)]
-    return [float(d / e) for d, e in zip(differences, errors, strict=True)]
+    ours = banditsrl.simulate(problem, policy, horizon=row.steps[-1], seeds=seeds, steps=row.steps)
+    pairs = zip(ours.stderr, row.stderr, strict=True)
+    scores = (ours.mean - row.mean) / np.array([math.hypot(a, b) for a, b in pairs])
+    lines = [
+        f"{row.problem:18} {row.policy:20} {row.settings.get('loss', '-'):5} {step:6d} "
+        f"{ours.mean[k]:7.1f} ± {ours.stderr[k]:4.1f} "
+        f"{row.mean[k]:7.1f} ± {row.stderr[k]:5.1f} {scores[k]:6.2f}"
+        for k, step in enumerate(row.steps)
+    ]
+    return "\n".join(lines), float(np.abs(scores).max())
 
 
 def main() -> int:
@@ -46,26 +99,23 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--reference", type=Path, required=True)
     parser.add_argument("--seeds", type=int, default=40)
+    parser.add_argument("--network-seeds", type=int, default=20)
     parser.add_argument("--first-seed", type=int, default=0)
     arguments = parser.parse_args()
-    rows = json.loads((arguments.reference / "regret-linear.json").read_text())["rows"]
-    first = arguments.first_seed
-    seeds = range(first, first + arguments.seeds)
+    folder, first = arguments.reference, arguments.first_seed
+    os.environ["XLA_FLAGS"] = "--xla_cpu_multi_thread_eigen=false"  # one core per worker
+    jobs = [
+        (row, folder, range(first, first + n))
+        for row in wheel_rows(folder) + linear_rows(folder)
+        for n in [arguments.network_seeds if row.is_network else arguments.seeds]
+    ]
+    titles = f"{'problem':18} {'policy':20} {'loss':5} {'step':>6}"
+    print(f"{titles} {'ours':>14} {'theirs':>15} {'z':>6}")
     worst = 0.0
-    print(
-        f"{'problem':18} {'policy':18} {'loss':5} {'step':>6} {'ours':>14} {'theirs':>14} {'z':>6}"
-    )
-    for row in rows:
-        ours = run(row, arguments.reference, seeds)
-        scores = welch(row, ours)
-        worst = max(worst, *map(abs, scores))
-        for k, step in enumerate(row["steps"]):
-            print(
-                f"{row['problem']:18} {row['policy']:18} {row['loss'] or '-':5} {step:6d} "
-                f"{ours.mean[k]:7.1f} ± {ours.stderr[k]:4.1f} "
-                f"{row['mean'][k]:7.1f} ± {row['stderr'][k]:4.1f} {scores[k]:6.2f}",
-                flush=True,
-            )
+    workers = Parallel(n_jobs=os.cpu_count(), return_as="generator")
+    for lines, score in workers(delayed(compared)(*job) for job in jobs):
+        print(lines, flush=True)
+        worst = max(worst, score)
     print(f"largest |z| {worst:.2f} (limit {LIMIT:g})")
     return int(worst >= LIMIT)
 

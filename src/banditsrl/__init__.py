@@ -17,7 +17,10 @@ from banditsrl.policies import (
     Leader,
     LinTS,
     LinUCB,
+    NeuralUCB,
+    NNBanditSRL,
     Policy,
+    Training,
     Uniform,
     check_policy,
     compiled,
@@ -27,7 +30,7 @@ from banditsrl.policies import (
     warm_start,
 )
 from banditsrl.problems import FiniteProblem, make_problem, read_problem
-from banditsrl.representations import Diagnosis, diagnose
+from banditsrl.representations import Diagnosis, Fourier, Network, diagnose
 
 __version__ = "0.1.0"
 
@@ -40,12 +43,17 @@ __all__ = [
     "Diagnosis",
     "EpsilonGreedy",
     "FiniteProblem",
+    "Fourier",
     "Greedy",
     "Leader",
     "LinTS",
     "LinUCB",
+    "NNBanditSRL",
+    "Network",
+    "NeuralUCB",
     "Policy",
     "Result",
+    "Training",
     "Uniform",
     "check_policy",
     "compiled",

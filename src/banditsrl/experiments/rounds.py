@@ -2,9 +2,11 @@
 
 Arrays carry the seeds along their last axis (see `banditsrl.linear.lanes`). Randomness is dealt in
 blocks of steps; one loop with dynamic bounds serves every phase, and the buffers of a run are
-updated in place.
+updated in place. A single lane is not mapped at all: networks train faster that way on a CPU, and
+their loops over a history keep plain bounds.
 """
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -55,6 +57,22 @@ class Game(NamedTuple):
     problem: Any
 
 
+def over_seeds(function: Callable[..., Any], n_fixed: int = 0) -> Callable[..., Any]:
+    """`function` for all seeds: its first `n_fixed` arguments are shared, the rest have lanes."""
+
+    def called(*args: Any) -> Any:
+        fixed, mapped = args[:n_fixed], args[n_fixed:]
+        if jax.tree.leaves(mapped)[0].shape[-1] == 1:
+            single = jax.tree.map(lambda leaf: leaf[..., 0], mapped)
+            return jax.tree.map(
+                lambda leaf: jnp.asarray(leaf)[..., None], function(*fixed, *single)
+            )
+        axes = (None,) * n_fixed + (-1,) * len(mapped)
+        return jax.vmap(function, in_axes=axes, out_axes=-1)(*args)
+
+    return called
+
+
 @eqx.filter_jit
 def named_keys(seeds: Array) -> dict[str, Array]:
     """One key per purpose and seed: changing the policy changes no context and no noise."""
@@ -79,15 +97,15 @@ def deal(problem: Any, keys: dict[str, Array], block: Array) -> Deal:
             jax.random.split(fold["policy"], BLOCK),
         )
 
-    last: Deal = jax.tree.map(lambda leaf: jnp.moveaxis(leaf, 0, -1), jax.vmap(one)(keys))
-    return last
+    dealt: Deal = over_seeds(one)(keys)
+    return dealt
 
 
 @eqx.filter_jit
 def start(game: Game, keys: dict[str, Array], horizon: int, n_records: int) -> Carry:
     """Everything before the first step."""
     policy, problem = game
-    state = jax.vmap(policy.init, out_axes=-1)(keys["init"])
+    state = over_seeds(policy.init)(keys["init"])
     zeros = jnp.zeros(keys["init"].shape, dtype=jnp.float64)
     tally = Tally(*[zeros] * len(Tally._fields))
     records = jnp.zeros((n_records + 1, len(tally), *zeros.shape))
@@ -109,7 +127,7 @@ def advance(fixed: tuple[Game, Deal, Array, Array, Array], carry: Carry) -> Carr
     def step(t: Array, carry: Carry) -> Carry:
         i = t % BLOCK
         now = jax.tree.map(lambda leaf: leaf[i], dealt)
-        play = jax.vmap(_round, in_axes=(None, None, -1, -1, -1), out_axes=-1)
+        play = over_seeds(_round, n_fixed=2)
         state, tally, (choice, reward) = play(game, t + 1, carry.state, carry.tally, now)
         history = carry.history
         if history is not None:
@@ -167,9 +185,12 @@ def _written(history: History, t: Array, contexts: Any, choice: Choice, rewards:
 def refreshed(fixed: tuple[Any, dict[str, Array], Array], carry: Carry) -> Carry:
     """All seeds at the start of the next phase."""
     policy, keys, step = fixed
-    folded = jax.vmap(lambda key: jax.random.fold_in(key, step))(keys["refresh"])
-    refresh = jax.vmap(policy.refresh, in_axes=(-1, -1, 0), out_axes=-1)
-    return carry._replace(state=refresh(carry.state, carry.history, folded))
+
+    def refresh(state: Any, key: Array, history: History | None) -> Any:
+        return policy.refresh(state, history, jax.random.fold_in(key, step))
+
+    state = over_seeds(refresh)(carry.state, keys["refresh"], carry.history)
+    return carry._replace(state=state)
 
 
 @eqx.filter_jit(donate="all-except-first")
@@ -180,7 +201,7 @@ def moved(fixed: tuple[Any, Any], carry: Carry) -> Carry:
     def move(state: Any) -> Any:
         return policy.moved(state, other)
 
-    return carry._replace(state=jax.vmap(move, in_axes=-1, out_axes=-1)(carry.state))
+    return carry._replace(state=over_seeds(move)(carry.state))
 
 
 def reported(policy: Any, state: Any) -> dict[str, NDArray[Any]]:
@@ -192,5 +213,5 @@ def reported(policy: Any, state: Any) -> dict[str, NDArray[Any]]:
 
 @eqx.filter_jit
 def _report(policy: Any, state: Any) -> dict[str, Array]:
-    mapped: dict[str, Array] = jax.vmap(policy.report, in_axes=-1, out_axes=-1)(state)
+    mapped: dict[str, Array] = over_seeds(policy.report)(state)
     return mapped

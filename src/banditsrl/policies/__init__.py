@@ -14,9 +14,13 @@ from banditsrl.policies.linear import LinearPolicy, View
 from banditsrl.policies.lints import LinTS
 from banditsrl.policies.linucb import OFUL, LinUCB
 from banditsrl.policies.logged import warm_start
+from banditsrl.policies.neural import NNBanditSRL
+from banditsrl.policies.neuralucb import NeuralUCB
 from banditsrl.policies.policy import Choice, Policy, phase_ends, untested
+from banditsrl.policies.presets import PRESETS
 from banditsrl.policies.srl import BanditSRL
 from banditsrl.policies.storage import load_state, save_state
+from banditsrl.policies.training import Training
 from banditsrl.policies.uniform import Uniform
 
 __all__ = [
@@ -24,6 +28,7 @@ __all__ = [
     "IGW",
     "OFUL",
     "POLICIES",
+    "PRESETS",
     "BanditSRL",
     "CertifiedPolicy",
     "CertifiedState",
@@ -35,7 +40,10 @@ __all__ = [
     "LinTS",
     "LinUCB",
     "LinearPolicy",
+    "NNBanditSRL",
+    "NeuralUCB",
     "Policy",
+    "Training",
     "Uniform",
     "View",
     "allocate",

@@ -27,9 +27,6 @@ from banditsrl.linear.ridge import Ridge, empty, noise_estimate, observed
 from banditsrl.policies.linear import LinearPolicy, known_or, viewed
 from banditsrl.policies.policy import CONVENTIONS, Choice, Policy, checked_reward, learned, setting
 
-AUTHORS_TIE = 0.01
-"""With the authors' conventions, predicted gaps below this leave the context undecided."""
-
 
 class CertifiedState(NamedTuple):
     """State of a policy with a test."""
@@ -40,6 +37,9 @@ class CertifiedState(NamedTuple):
     active: Array  # (M,) the set Phi_t
     phase: Array  # () j
     largest_norm: Array  # (M,) largest embedding norms seen
+    loss: Array  # () of the current representation when it was chosen; nan before
+    lambda_min: Array  # () smallest eigenvalue of its Gram matrix then; nan before
+    learned: Any = ()  # what a representation that trains has learned
 
 
 class Settings(NamedTuple):
@@ -135,7 +135,26 @@ class CertifiedPolicy(Policy):
         """The largest embedding norms after this one, (M,)."""
         raise NotImplementedError
 
+    def may_certify(self, state: CertifiedState, found: Ratio, mask: Array) -> Array:
+        """Whether a passed test counts; always, unless a policy says otherwise."""
+        del state, found, mask
+        return jnp.ones((), dtype=bool)
+
+    @property
+    def tie(self) -> float:
+        """With the authors' conventions, predicted gaps below this leave a context undecided."""
+        return 0.01
+
     # The rounds.
+
+    def report(self, state: CertifiedState) -> dict[str, Array]:
+        """The representation in use, the set Phi_t, and how good the choice looked."""
+        return {
+            "representation": state.representation,
+            "active": state.active,
+            "loss": state.loss,
+            "lambda_min": state.lambda_min,
+        }
 
     @property
     def shares(self) -> bool:
@@ -155,9 +174,9 @@ class CertifiedPolicy(Policy):
         facts = self.facts(state)
         test_level, base_level = self.levels(state)
         scores = score(state.ridge.root, state.ridge.theta, phi)
-        tie = AUTHORS_TIE if self.authors else 0.0
-        found = ratio(scores, available, jnp.asarray(tie))
+        found = ratio(scores, available, jnp.asarray(self.tie if self.authors else 0.0))
         certified, threshold = self.tested(found, state, facts, test_level)
+        certified = certified & self.may_certify(state, found, available)
         action, pmf = self._explore(
             state, context, phi, available, key, facts=facts, level=base_level
         )

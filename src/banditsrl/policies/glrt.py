@@ -69,6 +69,8 @@ class GLRT(CertifiedPolicy):
             active=jnp.ones(1, dtype=bool),
             phase=jnp.zeros((), dtype=jnp.int32),
             largest_norm=jnp.zeros(1, dtype=jnp.float64),
+            loss=jnp.full((), jnp.nan),
+            lambda_min=jnp.full((), jnp.nan),
         )
 
     @double
@@ -76,6 +78,11 @@ class GLRT(CertifiedPolicy):
         """Recompute the square root of V^-1, against drift; nothing is reset."""
         del history, key
         return state._replace(ridge=refreshed(state.ridge, lam=self.settings.lam))
+
+    def report(self, state: CertifiedState) -> dict[str, Array]:
+        """Nothing is chosen here."""
+        del state
+        return {}
 
     @property
     def phase_growth(self) -> float | None:

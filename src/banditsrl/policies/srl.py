@@ -113,6 +113,8 @@ class BanditSRL(CertifiedPolicy):
             active=jnp.ones(self.n_candidates, dtype=bool),
             phase=jnp.zeros((), dtype=jnp.int32),
             largest_norm=jnp.zeros(self.n_candidates, dtype=jnp.float64),
+            loss=jnp.full((), jnp.nan),
+            lambda_min=jnp.full((), jnp.nan),
         )
 
     def embed(self, state: CertifiedState, context: Any) -> Array:
@@ -175,7 +177,8 @@ class BanditSRL(CertifiedPolicy):
         )
         active = weighed.evidence.active & (state.active if self.authors else True)
         evidence = weighed.evidence._replace(active=active)
-        chosen = smallest(self._loss(evidence), evidence, select_key)
+        losses = self._loss(evidence)
+        chosen = smallest(losses, evidence, select_key)
         return CertifiedState(
             ridge=weighed.ridge(chosen, self.padded_dim, lam=self.settings.lam),
             base=self._next_base(history, chosen, base_key),
@@ -183,6 +186,8 @@ class BanditSRL(CertifiedPolicy):
             active=active,
             phase=state.phase + 1,
             largest_norm=weighed.largest_norms,
+            loss=losses[chosen],
+            lambda_min=evidence.lambda_min[chosen],
         )
 
     # Most candidates are smaller than the largest: a long phase that plays only small ones is
@@ -208,10 +213,6 @@ class BanditSRL(CertifiedPolicy):
             return state
         base = resized(state.base) if isinstance(state.base, Ridge) else state.base
         return state._replace(ridge=resized(state.ridge), base=base)
-
-    def report(self, state: CertifiedState) -> dict[str, Array]:
-        """The representation in use and the set Phi_t."""
-        return {"representation": state.representation, "active": state.active}
 
     def _next_base(self, history: History, m: Array, key: Array) -> Any:
         fresh = self.fresh_base(self.padded_dim, key)

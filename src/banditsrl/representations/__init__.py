@@ -1,6 +1,7 @@
 """Representations embed a context, one vector per action."""
 
-from banditsrl.representations.fixed import Given, Mapped, Representation, Table
+from banditsrl.representations.fixed import Coded, Given, Mapped, Representation, Table
+from banditsrl.representations.fourier import Fourier
 from banditsrl.representations.losses import (
     LOSSES,
     BestInClass,
@@ -11,17 +12,21 @@ from banditsrl.representations.losses import (
     Weak,
     WeakNormalised,
 )
+from banditsrl.representations.neural import Network
 from banditsrl.representations.spectrum import Diagnosis, diagnose
 
 __all__ = [
     "LOSSES",
     "BestInClass",
+    "Coded",
     "Diagnosis",
     "Eig",
     "Evidence",
+    "Fourier",
     "Given",
     "Loss",
     "Mapped",
+    "Network",
     "Representation",
     "Span",
     "Table",

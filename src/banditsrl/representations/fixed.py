@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
@@ -19,6 +20,7 @@ from banditsrl.arguments import count, finite_array, finite_value, known_index, 
 from banditsrl.errors import BoundExceeded, InvalidArgument, InvalidType
 from banditsrl.linear.lanes import double
 from banditsrl.problems.finite import Candidate
+from banditsrl.problems.inputs import Inputs
 
 SMALLEST_BOUND = 1e-100
 """L of features that vanish: its square can still be divided by."""
@@ -35,6 +37,14 @@ class Representation(eqx.Module):
     def embed(self, context: Any) -> Array:
         """One vector per action, (A, d)."""
         raise NotImplementedError
+
+    def row(self, context: Any, action: Array) -> Array:
+        """The vector of one action, (d,)."""
+        return self.embed(context)[action]
+
+    def times(self, context: Any, matrix: Array) -> Array:
+        """`embed(context) @ matrix`, in the matrix's precision, (A, k)."""
+        return self.embed(context).astype(matrix.dtype) @ matrix
 
 
 class Table(Representation):
@@ -146,10 +156,47 @@ class Mapped(Representation):
         return phi
 
 
+class Coded(Representation):
+    """A vector of columns and an action, coded as one vector (see `problems.Inputs`)."""
+
+    inputs: Inputs
+    dim: int = eqx.field(static=True)
+    n_actions: int = eqx.field(static=True)
+    L: float | None = eqx.field(static=True)
+    B: float | None = eqx.field(static=True)
+
+    def __init__(self, inputs: Inputs, *, L: float | None = None, B: float | None = None) -> None:
+        self.inputs = inputs
+        self.n_actions, self.dim = inputs.n_actions, inputs.dim
+        self.L, self.B = _bound("L", L), _bound("B", B)
+
+    @double
+    def embed(self, context: Any) -> Array:
+        """The coded vectors of all actions, (A, d)."""
+        return self.inputs.embed(context).astype(jnp.float64)
+
+    def row(self, context: Any, action: Array) -> Array:
+        """The coded vector of one action, (d,) float32."""
+        x = self.inputs.vector(context)
+        code = jax.nn.one_hot(action, self.n_actions, dtype=x.dtype)
+        if self.inputs.code == "blocks":
+            return (code[:, None] * x[None]).ravel()
+        return jnp.concatenate([x, code])
+
+    def times(self, context: Any, matrix: Array) -> Array:
+        """`embed(context) @ matrix` without writing the zeros down, (A, k)."""
+        x = self.inputs.vector(context).astype(matrix.dtype)
+        if self.inputs.code == "blocks":
+            return jnp.einsum("c,ack->ak", x, matrix.reshape(self.n_actions, len(x), -1))
+        return x @ matrix[: len(x)] + matrix[len(x) :]
+
+
 def as_representation(source: Any) -> Representation:
     """A representation from what people have: one of ours, a problem's candidate, an array."""
     if isinstance(source, Representation):
         return source
+    if isinstance(source, Inputs):
+        return Coded(source)
     if isinstance(source, Candidate):
         return Table(source.features, B=max(float(np.linalg.norm(source.theta)), SMALLEST_BOUND))
     if isinstance(source, np.ndarray | Array | list | tuple):

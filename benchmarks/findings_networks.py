@@ -1,0 +1,136 @@
+"""Do the paper's findings on networks hold? NN-BanditSRL against its bases on five problems.
+
+    python benchmarks/findings_networks.py [--horizon 10000] [--seeds 20] [--workers 2]
+                                           [--problems wheel,...] [--out FILE]
+
+Every policy has the `paper` preset. Each (problem, policy) is a line of FILE, written when it is
+done; a second start skips what is there. `--table` prints FILE as the table of docs/findings.md.
+The presets are compared by `--cells presets`.
+"""
+
+import argparse
+import json
+import math
+import os
+import sys
+from pathlib import Path
+from typing import Any, NamedTuple
+
+os.environ.setdefault("XLA_FLAGS", "--xla_cpu_multi_thread_eigen=false")  # one core per worker
+
+import numpy as np
+from joblib import Parallel, delayed
+
+import banditsrl
+
+PROBLEMS = ("wheel", "shuttle", "magic", "mushroom", "covertype")
+
+
+class Cell(NamedTuple):
+    """One policy of the comparison."""
+
+    label: str
+    policy: str
+    preset: str
+    settings: dict[str, Any]
+
+
+FINDINGS = (
+    Cell("NN-BanditSRL ε-greedy", "nn-banditsrl-egreedy", "paper", {}),
+    Cell("Neural-ε-greedy", "neural-egreedy", "paper", {}),
+    Cell("NN-BanditSRL LinUCB", "nn-banditsrl-linucb", "paper", {}),
+    Cell("Neural-LinUCB", "neural-linucb", "paper", {}),
+    Cell("NN-BanditSRL LinTS", "nn-banditsrl-lints", "paper", {}),
+    Cell("Neural-LinTS", "neural-lints", "paper", {}),
+    Cell("NN-BanditSRL IGW", "nn-banditsrl-igw", "paper", {}),
+    Cell("IGW-REF", "igw-ref", "paper", {}),
+    Cell("ε-greedy, no test", "nn-banditsrl-egreedy", "paper", {"glrt_scale": None}),
+    Cell("ε-greedy, test scale 1", "nn-banditsrl-egreedy", "paper", {"glrt_scale": 1.0}),
+    Cell("LinUCB, no test", "nn-banditsrl-linucb", "paper", {"glrt_scale": None}),
+    Cell("LinUCB, no spectral loss", "nn-banditsrl-linucb", "paper", {"loss": "none"}),
+)
+PRESETS = (Cell("default ε-greedy", "nn-banditsrl-egreedy", "default", {}),)
+
+
+def run(problem_name: str, cell: Cell, horizon: int, seeds: range) -> dict[str, Any]:
+    """One policy on one problem, as a line of the file."""
+    problem = banditsrl.make_problem(problem_name)
+    policy = banditsrl.make_policy(cell.policy, problem, preset=cell.preset, **cell.settings)
+    late = [horizon * 9 // 10, horizon]
+    result = banditsrl.simulate(problem, policy, horizon=horizon, seeds=seeds, steps=late)
+    width = late[1] - late[0]
+    certified = (result.certified[:, 1] - result.certified[:, 0]) / width
+    wrong = (result.wrong[:, 1] - result.wrong[:, 0]) / width
+    return {
+        "problem": problem_name,
+        "label": cell.label,
+        "horizon": horizon,
+        "seeds": [seeds.start, seeds.stop],
+        "final": result.regret[:, -1].tolist(),
+        "certified": float(certified.mean()),
+        "wrong": float(wrong.mean()),
+        "wrong_regret": float(result.wrong_regret[:, -1].mean()),
+        "seconds": result.seconds,
+    }
+
+
+def table(rows: list[dict[str, Any]]) -> str:
+    """Markdown: regret with its standard error, and late certified and wrong shares."""
+    problems = [p for p in PROBLEMS if any(row["problem"] == p for row in rows)]
+    labels = list(dict.fromkeys(row["label"] for row in rows))
+    lines = ["| policy | " + " | ".join(problems) + " |", "|---" * (len(problems) + 1) + "|"]
+    for label in labels:
+        cells = [_cell(rows, problem, label) for problem in problems]
+        lines.append(f"| {label} | " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+def _cell(rows: list[dict[str, Any]], problem: str, label: str) -> str:
+    for row in rows:
+        if row["problem"] == problem and row["label"] == label:
+            final = np.asarray(row["final"])
+            error = final.std(ddof=1) / math.sqrt(len(final))
+            shares = f"{row['certified']:.0%}, {row['wrong']:.1%}, {row['wrong_regret']:.0f}"
+            return f"{final.mean():.0f} ± {error:.0f} ({shares})"
+    return ""
+
+
+def main() -> int:
+    """Run what is missing, then print the table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--horizon", type=int, default=10_000)
+    parser.add_argument("--seeds", type=int, default=20)
+    parser.add_argument("--first-seed", type=int, default=100)
+    parser.add_argument("--workers", type=int, default=os.cpu_count())
+    parser.add_argument("--problems", default=",".join(PROBLEMS))
+    parser.add_argument("--cells", choices=["findings", "presets", "all"], default="all")
+    parser.add_argument("--out", type=Path, default=Path("benchmarks/results/networks.jsonl"))
+    parser.add_argument("--table", action="store_true", help="only print the table of FILE")
+    arguments = parser.parse_args()
+    chosen = {"findings": FINDINGS, "presets": PRESETS, "all": FINDINGS + PRESETS}
+    rows = _read(arguments.out)
+    done = {(row["problem"], row["label"]) for row in rows}
+    seeds = range(arguments.first_seed, arguments.first_seed + arguments.seeds)
+    jobs = [
+        (problem, cell, arguments.horizon, seeds)
+        for cell in chosen[arguments.cells]
+        for problem in arguments.problems.split(",")
+        if (problem, cell.label) not in done
+    ]
+    if not arguments.table:
+        arguments.out.parent.mkdir(parents=True, exist_ok=True)
+        workers = Parallel(n_jobs=arguments.workers, return_as="generator_unordered")
+        for count, row in enumerate(workers(delayed(run)(*job) for job in jobs), 1):
+            with arguments.out.open("a") as file:
+                file.write(json.dumps(row) + "\n")
+            print(f"{count}/{len(jobs)} {row['problem']} {row['label']}", file=sys.stderr)
+    print(table(_read(arguments.out)))
+    return 0
+
+
+def _read(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,247 @@
+"""How fast does a network train and decide? Against the machine's own rate, and PyTorch.
+
+    python benchmarks/training.py [--json FILE]
+
+One core, one process, compilation excluded, best of several repeats. The step is the paper's:
+layers 50-50-50-50-10 on the wheel's seven inputs, 128 explored samples for the squared error and
+128 of all for the weak loss, SGD. The machine's rate is that of the matrix products alone which
+such a step is made of (forward and backward of each layer, the same shapes), in NumPy or in JAX,
+whichever is faster. PyTorch is eager, if it is installed.
+"""
+# ruff: noqa: E402  (threads and core are settled before any library is imported)
+
+import os
+
+ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+os.environ.update(dict.fromkeys(ONE_THREAD, "1"), XLA_FLAGS="--xla_cpu_multi_thread_eigen=false")
+if hasattr(os, "sched_setaffinity"):
+    os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
+
+import argparse
+import importlib
+import importlib.util
+import itertools
+import json
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+from numpy.typing import NDArray
+
+import banditsrl
+from banditsrl.experiments import rounds
+from banditsrl.policies.history import BLOCK, History, allocate
+from banditsrl.policies.training import trained
+
+N_STEPS = 1000
+REPEATS = 7
+BATCH = 128
+SIZES = (7, 50, 50, 50, 50, 10)
+
+MACHINE_SHARE = 0.6
+TORCH_RATIO = 3.0
+MOST_PER_DECISION = 15.0
+
+
+def main() -> None:
+    """Measure everything, print the table, and write it down if asked to."""
+    parser = argparse.ArgumentParser(description="Speed of networks in banditsrl, on one core.")
+    parser.add_argument("--json", type=Path, help="file to write the numbers to")
+    arguments = parser.parse_args()
+    runs = {"step": training_step(), "jax": jax_products(), "numpy": numpy_products()}
+    eager = torch_step()
+    if eager is not None:
+        runs["torch"] = eager
+    cost = {name: 1e6 * seconds / N_STEPS for name, seconds in best_times(runs).items()}
+    cost["decision"] = decision_cost()
+    show(cost)
+    if arguments.json is not None:
+        arguments.json.write_text(json.dumps(cost, indent=2) + "\n")
+
+
+def show(cost: dict[str, float]) -> None:
+    """Every cost, in microseconds, with the ratio it is asked to reach."""
+    share = min(cost["jax"], cost["numpy"]) / cost["step"]
+    line("training step, both losses", cost["step"], "us")
+    line("  its matrix products (JAX)", cost["jax"], "us")
+    line("  its matrix products (NumPy)", cost["numpy"], "us")
+    line("  share of the machine's rate", share, asked=MACHINE_SHARE)
+    if "torch" in cost:
+        line("  the same step in eager PyTorch", cost["torch"], "us")
+        line("  ratio", cost["torch"] / cost["step"], asked=TORCH_RATIO)
+    else:
+        print("  PyTorch is not installed: comparison skipped (pip install torch)")
+    line("decision on wheel (act and learn)", cost["decision"], "us")
+    line("  room under what is asked", MOST_PER_DECISION / cost["decision"], asked=1.0)
+
+
+def line(what: str, value: float, unit: str = "", asked: float | None = None) -> None:
+    """Print one line of the table."""
+    verdict = "" if asked is None else f">= {asked:g} " + ("ok" if value >= asked else "short")
+    print(f"{what:36}{value:10.2f} {unit:3}{verdict}", flush=True)
+
+
+def training_step() -> Callable[[], Any]:
+    """A thousand steps of ours on a history of 12,800 rounds."""
+    problem = banditsrl.make_problem("wheel")
+    network = banditsrl.Network(problem.representations[0])
+    training = banditsrl.Training(loss="weak", passes=N_STEPS * BATCH // 12_800)
+
+    @eqx.filter_jit
+    def train(weights: Any, history: History, key: Array) -> Any:
+        return trained(training, network, weights, history, key)
+
+    with jax.enable_x64(True):
+        weights = network.fresh(jax.random.key(0))
+        history = _history(12_800)
+
+    def run() -> None:
+        with jax.enable_x64(True):
+            finish(train(weights, history, jax.random.key(1)))
+
+    return run
+
+
+def _history(n: int) -> History:
+    rng = np.random.default_rng(0)
+    empty = allocate(jnp.int32(0), n)
+    size = empty.capacity
+    return empty._replace(
+        contexts=jnp.asarray(rng.integers(100, size=size), dtype=jnp.int32),
+        actions=jnp.asarray(rng.integers(5, size=size), dtype=jnp.int32),
+        rewards=jnp.asarray(rng.normal(size=size)),
+        n=jnp.int32(n),
+    )
+
+
+def _shapes() -> list[tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.float32]]]:
+    """Inputs, matrix and output gradient of every layer, for both halves of the batch."""
+    rng = np.random.default_rng(0)
+
+    def matrix(*shape: int) -> NDArray[np.float32]:
+        return rng.normal(size=shape).astype(np.float32)
+
+    n = 2 * BATCH
+    pairs = itertools.pairwise(SIZES)
+    return [(matrix(n, i), matrix(i, o), matrix(n, o)) for i, o in pairs]
+
+
+def numpy_products() -> Callable[[], Any]:
+    """A thousand times the products of a step, in NumPy, into buffers that are there."""
+    layers = [
+        (x, w, g, np.empty_like(g), np.empty_like(w), np.empty_like(x)) for x, w, g in _shapes()
+    ]
+
+    def run() -> None:
+        for _ in range(N_STEPS):
+            for k, (x, w, g, forward, by_weight, by_input) in enumerate(layers):
+                np.matmul(x, w, out=forward)
+                np.matmul(x.T, g, out=by_weight)
+                if k > 0:  # inputs of the network need no gradient
+                    np.matmul(g, w.T, out=by_input)
+
+    return run
+
+
+def jax_products() -> Callable[[], Any]:
+    """The same products in one compiled loop that can not be hoisted or dropped."""
+    layers = [tuple(map(jnp.asarray, layer)) for layer in _shapes()]
+
+    @jax.jit
+    def loop(layers: Any) -> Array:
+        def step(_: Array, total: Array) -> Array:
+            tiny = 1e-30 * total
+            for k, (x, w, g) in enumerate(layers):
+                moved, weights = x + tiny, w + tiny
+                parts = [moved @ weights, moved.T @ g]
+                if k > 0:
+                    parts.append(g @ weights.T)
+                total = total + sum(part[0, 0] for part in parts)
+            return total
+
+        total: Array = jax.lax.fori_loop(0, N_STEPS, step, jnp.float32(0.0))
+        return total
+
+    return lambda: loop(layers).block_until_ready()
+
+
+def torch_step() -> Callable[[], Any] | None:
+    """A thousand steps of the same training in eager PyTorch; None where it is not installed."""
+    if importlib.util.find_spec("torch") is None:
+        return None
+    torch: Any = importlib.import_module("torch")
+    torch.set_num_threads(1)
+    layers: list[Any] = []
+    for n_in, n_out in itertools.pairwise(SIZES):
+        layers += [torch.nn.Linear(n_in, n_out), torch.nn.ReLU()]
+    body, head = torch.nn.Sequential(*layers), torch.nn.Linear(SIZES[-1], 1, bias=False)
+    optimizer = torch.optim.SGD([*body.parameters(), *head.parameters()], lr=1e-3)
+    inputs, rewards = torch.randn(12_800, SIZES[0]), torch.randn(12_800)
+
+    def step() -> None:
+        explored, every = torch.randint(12_800, (BATCH,)), torch.randint(12_800, (BATCH,))
+        phi = body(torch.cat([inputs[explored], inputs[every]]))
+        error = head(phi[:BATCH])[:, 0] - rewards[explored]
+        unit = torch.nn.functional.normalize(phi, dim=1)
+        design = unit[BATCH:].T @ unit[BATCH:] / BATCH
+        outer = unit[:BATCH].detach()
+        loss = (error**2).mean() - ((outer @ design) * outer).sum(1).min()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+    def run() -> None:
+        for _ in range(N_STEPS):
+            step()
+
+    return run
+
+
+def decision_cost() -> float:
+    """Microseconds per step of the decision loop, NN-BanditSRL with epsilon-greedy on wheel."""
+    with jax.enable_x64(True):
+        problem = banditsrl.make_problem("wheel")
+        policy = banditsrl.make_policy("nn-banditsrl-egreedy", problem, preset="paper")
+        game = rounds.Game(policy, problem)
+        keys = rounds.named_keys(jnp.zeros(1, dtype=jnp.int64))
+        carry = rounds.start(game, keys, 10 * BLOCK, 1)
+        slots = jnp.ones(BLOCK, dtype=jnp.int32)
+        taken = []
+        for block in range(10):
+            dealt = rounds.deal(problem, keys, jnp.asarray(block))
+            first, last = jnp.asarray(block * BLOCK), jnp.asarray((block + 1) * BLOCK)
+            finish(dealt)
+            start = time.perf_counter()
+            carry = rounds.advance((game, dealt, slots, first, last), carry)
+            finish(carry)
+            taken.append(time.perf_counter() - start)
+    return 1e6 * min(taken) / BLOCK
+
+
+def finish(result: Any) -> None:
+    """Wait until a result is there."""
+    for leaf in jax.tree.leaves(result):
+        leaf.block_until_ready()
+
+
+def best_times(runs: dict[str, Callable[[], Any]]) -> dict[str, float]:
+    """The shortest of several wall times of each, in seconds; taken in turn, to be fair."""
+    taken: dict[str, list[float]] = {name: [] for name in runs}
+    for run in runs.values():
+        run()  # compiles
+    for _ in range(REPEATS):
+        for name, run in runs.items():
+            start = time.perf_counter()
+            run()
+            taken[name].append(time.perf_counter() - start)
+    return {name: min(times) for name, times in taken.items()}
+
+
+if __name__ == "__main__":
+    main()

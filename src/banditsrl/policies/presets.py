@@ -1,0 +1,54 @@
+"""Which settings belong together? Named presets of the policies with networks.
+
+`paper` is the table of the paper's appendix. `default` is one setting for every problem, chosen
+for low regret in the first ten thousand steps (see docs/nn-banditsrl.md for how). What is set by
+name overrides a preset; linear policies have no presets, their defaults are the paper's.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from banditsrl.registry import Registry
+
+PRESETS: Registry[Callable[[Any], dict[str, Any]]] = Registry("preset")
+
+
+def paper(problem: Any) -> dict[str, Any]:
+    """The paper's table; Covertype has a smaller step size there."""
+    return {
+        "layers": (50, 50, 50, 50, 10),
+        "activation": "relu",
+        "gamma": 1.2,
+        "delta": 0.01,
+        "lam": 1.0,
+        "glrt_scale": 5.0,
+        "loss": "weak",
+        "loss_weight": 1.0,
+        "optimizer": "sgd",
+        "learning_rate": 1e-4 if problem.name == "covertype" else 1e-3,
+        "schedule": "constant",
+        "batch": 128,
+        "passes": 30,
+        "max_updates": None,
+        "ucb_scale": 1.0,
+        "epsilon": "t^-1/3",
+    }
+
+
+def default(problem: Any) -> dict[str, Any]:
+    """The best general setting we know."""
+    return {
+        **paper(problem),
+        "layers": (100, 100, 16),
+        "glrt_scale": 2.0,
+        "optimizer": "adam",
+        "learning_rate": 2e-3,
+        "schedule": "cosine",
+        "batch": 32,
+        "passes": 8,
+        "epsilon": "t^-1/2",
+    }
+
+
+PRESETS.add("paper", paper)
+PRESETS.add("default", default)
