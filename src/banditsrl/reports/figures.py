@@ -1,15 +1,25 @@
-"""How does regret look over time? Figures as pure functions of results, one look for all."""
+"""How does regret look over time? Figures for papers, as pure functions, one look for all.
 
-from collections.abc import Sequence
+This file draws with matplotlib: results straight from a simulation (`draw`), one panel of a stored
+sweep (`draw_panel`), or what the doctor found (`draw_spectra`).
+"""
+
+import textwrap
+from collections.abc import Mapping, Sequence
 from itertools import cycle
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import matplotlib as mpl
-from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.figure import Figure as Canvas
+import numpy as np
 
 from banditsrl.experiments.result import Result
+from banditsrl.reports.colours import DASHES, LIGHT, Style
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure as Canvas
+
+    from banditsrl.reports.curves import Panel
+    from banditsrl.reports.findings import Finding
 
 LOOK: Any = {
     "font.size": 9.0,
@@ -22,47 +32,161 @@ LOOK: Any = {
     "pdf.fonttype": 42,
 }
 
-COLOURS = ("#0072B2", "#D55E00", "#999999", "#009E73", "#CC79A7", "#E69F00")
-"""Okabe and Ito's palette, which colour-blind readers can tell apart."""
-
 PANEL_INCHES = (3.4, 3.0)
 
+DPI = 160
 
-def draw(panels: Sequence[tuple[str, list[Result]]], title: str) -> Canvas:
-    """Mean regret with a band of two standard errors, one panel per problem."""
-    with mpl.rc_context(LOOK):
+BAND = 1.96
+"""Standard errors on each side of a mean."""
+
+
+def blank(width: float, height: float) -> "Canvas":
+    """An empty figure of a size in inches, which needs no screen."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg  # noqa: PLC0415
+    from matplotlib.figure import Figure  # noqa: PLC0415
+
+    canvas = Figure(figsize=(width, height), layout="constrained")
+    FigureCanvasAgg(canvas)
+    return canvas
+
+
+def look() -> Any:
+    """The look of all figures, as a context to draw and to save in."""
+    import matplotlib as mpl  # noqa: PLC0415
+
+    return mpl.rc_context(LOOK)
+
+
+def draw(panels: Sequence[tuple[str, list[Result]]], title: str) -> "Canvas":
+    """Mean regret with a band of 1.96 standard errors, one panel per problem."""
+    with look():
         width, height = PANEL_INCHES
-        canvas = Canvas(figsize=(max(width * len(panels), 4.6), height + 1.0), layout="constrained")
-        FigureCanvasAgg(canvas)
+        canvas = blank(max(width * len(panels), 4.6), height + 1.0)
         axes = canvas.subplots(1, len(panels), squeeze=False)[0]
         for axis, (name, results) in zip(axes, panels, strict=True):
-            _panel(axis, name, results)
+            for colour, result in zip(cycle(LIGHT), results, strict=False):
+                line = {"color": colour, "label": result.policy}
+                _band(axis, result.steps, result.mean, result.stderr, line)
+            _finish(axis, name, max(result.horizon for result in results))
         axes[0].set_ylabel("cumulative regret")
-        seeds = sorted({result.n_seeds for _, results in panels for result in results})
         canvas.suptitle(title)
-        canvas.supxlabel(
-            f"step   (mean of {'/'.join(map(str, seeds))} seeds; band: two standard errors)",
-            fontsize=8,
-        )
+        seeds = sorted({result.n_seeds for _, results in panels for result in results})
+        canvas.supxlabel(_caption(seeds), fontsize=8)
         return canvas
 
 
-def save(canvas: Canvas, stem: Path) -> list[Path]:
+def draw_panel(panel: "Panel", styles: Mapping[str, Style]) -> "Canvas":
+    """One panel of a sweep; `styles` gives every algorithm the same line in all panels."""
+    with look():
+        rows = -(-len(panel.curves) // 2)
+        canvas = blank(4.6, 3.3 + 0.16 * rows)
+        axis = canvas.subplots()
+        for curve in panel.curves:
+            style = styles[curve.name]
+            line = {"color": LIGHT[style.colour], "ls": DASHES[style.dash], "label": curve.name}
+            _band(axis, curve.steps, curve.mean, curve.stderr, line)
+        _finish(axis, panel.title, max(int(curve.steps[-1]) for curve in panel.curves))
+        axis.set_ylabel("cumulative regret")
+        canvas.supxlabel(_caption(sorted({c.n_seeds for c in panel.curves})), fontsize=8)
+        return canvas
+
+
+def save(canvas: "Canvas", stem: Path) -> list[Path]:
     """Write a figure as PNG and PDF next to each other."""
     stem.parent.mkdir(parents=True, exist_ok=True)
-    with mpl.rc_context(LOOK):
-        paths = [stem.with_suffix(suffix) for suffix in (".png", ".pdf")]
+    paths = [stem.with_name(f"{stem.name}{suffix}") for suffix in (".png", ".pdf")]
+    with look():
+        canvas.draw_without_rendering()
+        canvas.set_layout_engine("none")  # laid out once, not once per file
         for path in paths:
-            canvas.savefig(path, dpi=160)
+            canvas.savefig(path, dpi=DPI)
     return paths
 
 
-def _panel(axis: Any, name: str, results: list[Result]) -> None:
-    for colour, result in zip(cycle(COLOURS), results, strict=False):
-        axis.plot(result.steps, result.mean, color=colour, label=result.policy)
-        low, high = result.mean - 2 * result.stderr, result.mean + 2 * result.stderr
-        axis.fill_between(result.steps, low, high, color=colour, alpha=0.2, linewidth=0)
-    axis.set_title(name)
-    axis.set_xlim(0, max(result.horizon for result in results))
+def _band(axis: Any, steps: Any, mean: Any, stderr: Any, line: dict[str, Any]) -> None:
+    axis.plot(steps, mean, **line)
+    if np.isfinite(stderr).all():
+        low, high = mean - BAND * stderr, mean + BAND * stderr
+        axis.fill_between(steps, low, high, color=line["color"], alpha=0.2, linewidth=0)
+
+
+def _finish(axis: Any, title: str, end: int) -> None:
+    axis.set_title(title)
+    axis.set_xlim(0, end)
     axis.set_ylim(bottom=0)
     axis.legend(fontsize=7, loc="upper center", bbox_to_anchor=(0.5, -0.1), ncols=2)
+
+
+def _caption(seeds: Sequence[int]) -> str:
+    return f"step   (mean of {'/'.join(map(str, seeds))} seeds; band: ± 1.96 standard errors)"
+
+
+def draw_spectra(
+    findings: Sequence["Finding"],
+    *,
+    noise: float | None,
+    names: tuple[str, str] = ("played", "greedy"),
+    title: str = "",
+) -> "Canvas":
+    """Eigenvalues of played and greedy features of every candidate, and how well each fits."""
+    columns = min(len(findings), 4)
+    rows = -(-len(findings) // columns)
+    foot = 0.2 * len(findings) + 0.9
+    with look():
+        canvas = blank(max(2.1 * columns, 5.2), 1.9 * rows + foot + 0.7)
+        parts: Any = canvas.subfigures(2, 1, height_ratios=[1.9 * rows + 0.3, foot])
+        upper, lower = parts
+        grid = upper.subplots(rows, columns, squeeze=False, sharey=True)
+        for axis, finding in zip(grid.flat, findings, strict=False):
+            _spectrum(axis, finding, _floor(findings), names)
+        for axis in list(grid.flat)[len(findings) :]:
+            axis.remove()
+        for axis in grid[:, 0]:
+            axis.set_ylabel("eigenvalue")
+        handles, labels = grid[0, 0].get_legend_handles_labels()
+        note = {"title": "hollow at the bottom: zero", "title_fontsize": 7}
+        upper.legend(handles, labels, loc="outside lower center", ncols=2, fontsize=7, **note)
+        _errors(lower.subplots(), findings, noise)
+        canvas.suptitle(textwrap.fill(title, 28 * columns + 16), fontsize=8.5)
+        return canvas
+
+
+def _floor(findings: Sequence["Finding"]) -> float:
+    """Where zeros are drawn on a log scale: well below the smallest eigenvalue that counts."""
+    counted = [
+        values[len(values) - rank]
+        for f in findings
+        for values, rank in ((f.played, f.played_rank), (f.greedy, f.greedy_rank))
+        if rank
+    ]
+    return max(min(counted, default=1.0), 1e-12) / 30.0
+
+
+def _spectrum(axis: Any, finding: "Finding", floor: float, names: tuple[str, str]) -> None:
+    """Eigenvalues from the largest; those that count as zero lie hollow on the floor."""
+    lines = ((finding.played, finding.played_rank, "o"), (finding.greedy, finding.greedy_rank, "^"))
+    for k, (values, rank, marker) in enumerate(lines):
+        look_of = {"marker": marker, "ms": 4, "color": LIGHT[k]}
+        order, largest = range(1, len(values) + 1), values[::-1]
+        axis.plot(order[:rank], largest[:rank], lw=1, label=f"{names[k]} actions", **look_of)
+        zeros = [floor] * (len(values) - rank)
+        axis.plot(order[rank:], zeros, ls="", mfc="none", **look_of)
+    axis.set_yscale("log")
+    axis.set_xlim(0.5, finding.dim + 0.5)
+    axis.set_title(finding.name, fontsize=8)
+    axis.xaxis.get_major_locator().set_params(integer=True)
+
+
+def _errors(axis: Any, findings: Sequence["Finding"], noise: float | None) -> None:
+    names = [finding.name for finding in findings]
+    errors = [finding.error for finding in findings]
+    bars = [BAND * finding.error_stderr for finding in findings]
+    axis.errorbar(errors, range(len(names)), xerr=bars, fmt="o", ms=4, color=LIGHT[0], capsize=2)
+    axis.set_yticks(range(len(names)), names, fontsize=7)
+    axis.set_ylim(len(names) - 0.5, -0.5)
+    if noise is not None and np.isfinite(noise):
+        axis.axvline(noise, color=LIGHT[1], lw=1, ls="--", label="noise")
+        axis.legend(fontsize=7, loc="best")
+    exact = "largest error of the best linear fit"
+    logged = "mean squared error (bars: ± 1.96 standard errors)"
+    axis.set_xlabel(exact if noise is None else logged)

@@ -1,0 +1,290 @@
+"""Does the report say what the tables say? Numbers computed again, one table at a time."""
+
+import csv
+import json
+import math
+import re
+import time
+from collections.abc import Callable
+from html.parser import HTMLParser
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+from banditsrl.errors import InvalidArgument
+from banditsrl.reports.colours import DARK, LIGHT, styles
+from banditsrl.reports.curves import MAX_POINTS, panels, thinned
+from banditsrl.reports.measurements import measure
+from banditsrl.reports.page import write_report
+from banditsrl.reports.promises import Promises
+from banditsrl.reports.sweep import Cell, read_sweep
+from banditsrl.reports.tables import compare, final_table, number, paired_table, share
+
+
+class Reader(HTMLParser):
+    """Visible words, tags that must be closed, and everything that points outside."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.words: list[str] = []
+        self.open: list[str] = []
+        self.addresses: list[str] = []
+        self.plots: list[dict[str, str | None]] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        found = dict(attrs)
+        self.addresses += [found[k] or "" for k in ("src", "href") if k in found]
+        if "data-plot" in found:
+            self.plots.append(found)
+        if tag not in {"meta", "link", "line"}:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag != "line":
+            assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        if self.open and self.open[-1] not in {"script", "style"}:
+            self.words.append(data)
+
+
+def read(page: Path) -> tuple[Reader, str]:
+    reader = Reader()
+    reader.feed(page.read_text(encoding="utf-8"))
+    assert reader.open == []
+    return reader, " ".join(" ".join(reader.words).split())
+
+
+def per_seed(store: Path, cell: Cell) -> dict[int, pl.DataFrame]:
+    """The tables of a cell, one after another, by seed."""
+    frames = [pl.read_parquet(store / "runs" / run / "table.parquet") for run in cell.runs]
+    return {int(frame["seed"][0]): frame for frame in frames}
+
+
+@pytest.fixture(scope="module")
+def page(store: Path) -> Path:
+    return write_report(store)
+
+
+def test_curves_are_means_and_standard_errors_over_seeds(store: Path) -> None:
+    sweep = read_sweep(store)
+    for panel in panels(sweep, measure(sweep)):
+        for curve in panel.curves:
+            tables = list(per_seed(store, curve.cell).values())
+            regret = np.array([t["regret"].to_numpy() for t in tables])
+            np.testing.assert_allclose(curve.mean, regret.mean(axis=0))
+            np.testing.assert_allclose(curve.stderr, regret.std(axis=0, ddof=1) / 2.0)
+            late = curve.steps > 2100
+            stops = {"BanditSRL-LinUCB": 1.0, "BanditSRL-ε-greedy": 1.0}
+            assert curve.certified[late] == pytest.approx(stops.get(curve.name, 0.0))
+
+
+def test_the_final_table_adds_up_what_came_late(store: Path) -> None:
+    sweep = read_sweep(store)
+    panel = panels(sweep, measure(sweep))[0]
+    rows = {row[0]: row for row in final_table(panel).rows}
+    assert [rows[name][6] for name in ("BanditSRL-LinUCB", "LEADER")] == ["100%", "0%"]
+    assert [rows[name][5] for name in ("BanditSRL-LinUCB", "LEADER")] == ["4 of 4", "0 of 4"]
+    leader = next(curve for curve in panel.curves if curve.name == "LEADER")
+    late = []
+    for table in per_seed(store, leader.cell).values():
+        early = [r for s, r in zip(table["step"], table["regret"], strict=True) if s <= 2048]
+        late.append(table["regret"][-1] - early[-1])
+    assert rows["LEADER"][4] == number(sum(late) / 4)
+    wrong = rows["BanditSRL-ε-greedy"]
+    assert (wrong[7], wrong[8]) == (share(20 / 4096), "10")
+
+
+def test_a_tuned_group_is_shown_by_its_best_cell_only(store: Path) -> None:
+    sweep = read_sweep(store)
+    first = panels(sweep, measure(sweep))[0]
+    assert [curve.name for curve in first.curves].count("IGW") == 1
+    assert first.tuned[0].best.label == "IGW 10"
+    assert set(first.tuned[0].final) == {"IGW 1", "IGW 10"}
+
+
+def test_pairs_are_compared_seed_by_seed(store: Path) -> None:
+    sweep = read_sweep(store)
+    panel = panels(sweep, measure(sweep))[0]
+    curve = panel.curves[0]
+    base = panel.base_of(curve)
+    assert base is not None
+    assert base.name == "LinUCB"
+    ours, theirs = per_seed(store, curve.cell), per_seed(store, base.cell)
+    gains = [ours[s]["regret"][-1] - theirs[s]["regret"][-1] for s in ours]
+    found = compare(curve, base)
+    assert found is not None
+    assert found.difference == pytest.approx(sum(gains) / 4)
+    assert found.stderr == pytest.approx(float(np.std(gains, ddof=1)) / 2)
+    assert found.n_better == sum(gain < 0 for gain in gains) == 4
+    table = paired_table(panel)
+    assert table is not None
+    assert [row[:2] for row in table.rows] == [("BanditSRL-LinUCB", "LinUCB")]
+    assert table.rows[0][-1] == "lower regret"
+
+
+def test_measured_times_are_the_last_changes_in_the_table(store: Path) -> None:
+    sweep = read_sweep(store)
+    curve = panels(sweep, measure(sweep))[0].curves[0]
+    for seed, table in per_seed(store, curve.cell).items():
+        row = curve.seeds.row(by_predicate=pl.col("seed") == seed, named=True)
+        steps, regret = table["step"].to_list(), table["regret"].to_list()
+        assert row["last_regret"] == steps[regret.index(regret[-1])]
+        chosen = table["representation"].to_list()
+        others = [s for s, k in zip(steps, chosen, strict=True) if k != chosen[-1]]
+        since = min(s for s in steps if s > max(others)) if others else 0
+        assert (row["chosen"], row["chosen_since"]) == (0, since)
+        assert row["last_elimination"] == min(s for s in steps if s >= 512)
+        assert row["open_until"] == min(s for s in steps if s >= 1000)
+
+
+def test_the_theory_stands_next_to_the_measurement_where_it_applies(store: Path) -> None:
+    sweep = read_sweep(store)
+    linear, other = panels(sweep, measure(sweep))
+    promise = Promises(sweep).of(linear)
+    assert promise.table is not None
+    events = {(row[0], row[1]): row[2:] for row in promise.table.rows}
+    promised, median, _, seeds = events["BanditSRL-LinUCB", "no more regret"]
+    assert promised == "10^10.2"  # tau_opt of vardim-realizable
+    table = next(iter(per_seed(store, linear.curves[0].cell).values()))
+    assert median == number(min(step for step in table["step"].to_list() if step >= 1000))
+    assert seeds == "4 of 4"
+    assert any("Gaussian noise" in text for text in promise.remarks)
+    assert Promises(sweep).of(other).table is None
+
+
+def test_the_page_holds_everything_and_points_nowhere(page: Path, store: Path) -> None:
+    reader, words = read(page)
+    for address in reader.addresses:
+        assert address.startswith(("#", "data:,", "figures/", "regret.csv"))
+        if address.startswith(("figures/", "regret")):
+            assert (store / address).stat().st_size > 100
+    assert "Complete: all 48 runs are done." in words
+    assert "wheel & <co>" in words  # escaped in the source, as written on the screen
+    assert "banditsrl reproduce vardim --scale quick" in words
+    assert "0.10.1" in words
+    assert "± 1.96 standard errors" in words
+    assert '<html lang="en">' in page.read_text(encoding="utf-8")
+    assert all(plot["role"] == "img" and plot["aria-label"] for plot in reader.plots)
+
+
+def test_every_plot_has_data_and_a_place(page: Path) -> None:
+    reader, _ = read(page)
+    text = page.read_text(encoding="utf-8")
+    found = re.search(r'id="plots">(.*?)</script>', text, re.DOTALL)
+    assert found is not None
+    plots = json.loads(found[1])
+    assert set(plots) == {plot["data-plot"] for plot in reader.plots}
+    assert len(plots) == 2 + 2 + 4  # regret, certificates, chosen representations
+    for plot in plots.values():
+        assert plot["traces"]
+        for trace in plot["traces"]:
+            assert len(trace["x"]) > 1
+            assert len(trace["x"]) <= 2 * MAX_POINTS
+
+
+def test_the_csv_holds_every_recorded_step(page: Path, store: Path) -> None:
+    rows = list(csv.DictReader((store / "regret.csv").read_text(encoding="utf-8").splitlines()))
+    cell = next(c for c in read_sweep(store).cells if c.label == "LEADER")
+    assert len(rows) == len(read_sweep(store).cells) * len(per_seed(store, cell)[0])
+    last = next(row for row in rows if row["label"] == "LEADER" and row["step"] == "4096")
+    finals = [table["regret"][-1] for table in per_seed(store, cell).values()]
+    assert float(last["regret"]) == pytest.approx(sum(finals) / 4)
+    assert int(last["n_seeds"]) == 4
+
+
+def test_figures_are_written_as_png_and_pdf(page: Path, store: Path) -> None:
+    names = {path.name for path in (store / "figures").iterdir()}
+    assert names == {"realizable.png", "realizable.pdf", "wheel-co.png", "wheel-co.pdf"}
+    assert (store / "figures" / "realizable.pdf").read_bytes().startswith(b"%PDF")
+
+
+def test_an_unfinished_sweep_says_what_is_missing_and_shows_no_empty_panel(
+    tmp_path: Path, make_store: Callable[..., Path]
+) -> None:
+    unfinished = {f"{cell:02d}{seed:02d}" for cell in range(6, 12) for seed in range(4)} | {"0003"}
+    make_store(tmp_path, skip=unfinished.__contains__)
+    (tmp_path / "runs" / "0003" / "error.txt").write_text("Traceback\nValueError: no luck\n")
+    (tmp_path / "runs" / "0102" / "table.parquet").write_bytes(b"PAR1 but not really")
+    reader, words = read(write_report(tmp_path))
+    assert "Unfinished: 22 of 48 runs are done." in words
+    assert "realizable, BanditSRL-LinUCB: 3 of 4 runs done; 1 failed: ValueError: no luck" in words
+    assert "wheel & <co>, LEADER: 0 of 4 runs done" in words
+    assert "not shown, since nothing is done: wheel & <co>" in words
+    assert "the table of run 0102 cannot be read" in words
+    assert "3 to 4 seeds" in words
+    assert not any("wheel" in (plot["aria-label"] or "") for plot in reader.plots)
+    names = [plot["data-plot"] for plot in reader.plots]
+    assert names == ["regret-0", "certificates-0", "choices-0-0", "choices-0-2"]
+
+
+def test_a_sweep_without_any_finished_run_still_has_a_page(
+    tmp_path: Path, make_store: Callable[..., Path]
+) -> None:
+    make_store(tmp_path, skip=lambda run: True)
+    reader, words = read(write_report(tmp_path))
+    assert "Unfinished: 0 of 48 runs are done." in words
+    assert reader.plots == []
+
+
+def test_one_seed_has_no_band_and_no_interval(
+    tmp_path: Path, make_store: Callable[..., Path]
+) -> None:
+    make_store(tmp_path, seeds=1)
+    _, words = read(write_report(tmp_path))
+    assert "Mean of 1 seed;" in words
+    assert "one seed: no verdict" in words
+    assert "nan" not in words.lower()
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (None, "directory must hold a sweep.json that can be read, got .*No such file"),
+        ("{", "must hold valid JSON"),
+        ('{"schema": 2}', "must be of schema 1, got schema 2"),
+        ('{"schema": 1, "cells": []}', "must list at least one cell"),
+        ('{"schema": 1, "cells": [{"panel": "a"}]}', r"cells\[0\] must have label, problem"),
+    ],
+)
+def test_a_wrong_folder_is_one_sentence(tmp_path: Path, content: str | None, message: str) -> None:
+    if content is not None:
+        (tmp_path / "sweep.json").write_text(content)
+    with pytest.raises(InvalidArgument, match=message):
+        write_report(tmp_path)
+
+
+def test_a_thousand_runs_take_seconds(tmp_path: Path, make_store: Callable[..., Path]) -> None:
+    """The report may take 20 seconds; processor time, so that busy neighbours do not count."""
+    make_store(tmp_path, seeds=84)
+    assert len(list((tmp_path / "runs").iterdir())) == 1008
+    begin = time.process_time()
+    write_report(tmp_path)
+    assert time.process_time() - begin < 20.0
+
+
+def test_colours_follow_the_algorithm_and_pairs_share_one() -> None:
+    found = styles([("A", None), ("B+", "B"), ("B", None), ("C1", "C"), ("C2", "C"), ("C", None)])
+    assert found["B"].colour == found["B+"].colour
+    assert (found["B+"].dash, found["B"].dash) == ("solid", "dash")
+    assert len(set(found.values())) == len(found)
+    many = styles([(str(k), None) for k in range(20)])
+    assert len(set(many.values())) == 20
+    assert len(LIGHT) == len(DARK)
+
+
+@pytest.mark.parametrize(("n", "most"), [(1, 200), (7, 200), (200, 200), (201, 200), (5000, 200)])
+def test_thinning_keeps_both_ends(n: int, most: int) -> None:
+    kept = thinned(n, most)
+    assert kept[0] == 0
+    assert kept[-1] == n - 1
+    assert len(kept) == min(n, most)
+
+
+def test_numbers_are_written_for_people() -> None:
+    assert number(math.nan) == "\u2013"
+    assert number(-3.14159) == "\u22123.14"
+    assert number(2.0, 0.5) == "2.00"
+    assert share(0.123) == "12.3%"
