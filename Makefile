@@ -1,11 +1,11 @@
-# make demo | test | check | bench | parity     (everything happens in .venv)
+# make demo | test | check | bench | parity | docs | bench-peers     (everything happens in .venv)
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 REFERENCE ?= ../shared/reference
-SOURCES := $(shell find src -name '*.py') pyproject.toml README.md
+SOURCES := $(shell find src -type f -not -name '*.pyc') pyproject.toml README.md
 
-.PHONY: demo test check bench parity clean
+.PHONY: demo test check bench parity docs bench-peers clean
 
 demo: $(VENV)/wheel.stamp
 	$(BIN)/banditsrl reproduce vardim --panel realizable --scale quick --out results
@@ -21,6 +21,7 @@ check: $(VENV)/wheel.stamp
 
 bench: $(VENV)/wheel.stamp
 	$(BIN)/python benchmarks/speed.py
+	$(BIN)/python benchmarks/training.py
 
 parity: $(VENV)/wheel.stamp
 	$(BIN)/python benchmarks/parity.py --reference $(REFERENCE)
@@ -38,5 +39,17 @@ $(VENV)/wheel.stamp: $(VENV)/tools.stamp $(SOURCES)
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --force-reinstall build/wheel/*.whl
 	touch $@
 
+docs: $(VENV)/wheel.stamp
+	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt mkdocs "mkdocstrings[python]"
+	$(BIN)/mkdocs build --strict
+
+bench-peers: $(VENV)/wheel.stamp
+	$(PYTHON) -m venv .venv-peers
+	.venv-peers/bin/pip install --quiet --disable-pip-version-check -r benchmarks/peers/requirements.txt
+	.venv-peers/bin/pip install --quiet --disable-pip-version-check --no-deps -r benchmarks/peers/requirements-no-deps.txt
+	.venv-peers/bin/pip install --quiet --disable-pip-version-check -c constraints.txt build/wheel/*.whl
+	.venv-peers/bin/python benchmarks/peers/run.py
+	.venv-peers/bin/python benchmarks/peers/report.py
+
 clean:
-	rm -rf $(VENV) build results
+	rm -rf $(VENV) .venv-peers build results

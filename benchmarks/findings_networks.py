@@ -49,7 +49,10 @@ FINDINGS = (
     Cell("LinUCB, no test", "nn-banditsrl-linucb", "paper", {"glrt_scale": None}),
     Cell("LinUCB, no spectral loss", "nn-banditsrl-linucb", "paper", {"loss": "none"}),
 )
-PRESETS = (Cell("default ε-greedy", "nn-banditsrl-egreedy", "default", {}),)
+PRESETS = (
+    Cell("paper preset, ε-greedy", "nn-banditsrl-egreedy", "paper", {}),
+    Cell("default preset, ε-greedy", "nn-banditsrl-egreedy", "default", {}),
+)
 
 
 def run(problem_name: str, cell: Cell, horizon: int, seeds: range) -> dict[str, Any]:

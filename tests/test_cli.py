@@ -1,6 +1,7 @@
 """The command line and the examples, as a person would run them."""
 
 import importlib.util
+import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,9 @@ from typer.testing import CliRunner
 
 import banditsrl
 from banditsrl import cli
-from banditsrl.experiments.paper import FIGURES, Figure, Scale
+from banditsrl.experiments import timing
+from banditsrl.experiments.paper import FIGURES, Curve, Figure, Scale
+from banditsrl.policies.catalogue import POLICIES
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 
@@ -32,7 +35,16 @@ def test_reproduce_prints_a_table_and_writes_both_figures(
     panel = replace(original.panels[0], curves=original.panels[0].curves[1:3])
     tiny = Figure(original.name, original.title, (panel,), {"quick": Scale(300, 3)})
     monkeypatch.setitem(FIGURES._entries, "vardim", tiny)
-    arguments = ["reproduce", "vardim", "--panel", "realizable", "--out", str(tmp_path)]
+    arguments = [
+        "reproduce",
+        "vardim",
+        "--panel",
+        "realizable",
+        "--out",
+        str(tmp_path),
+        "--workers",
+        "1",
+    ]
     monkeypatch.setattr(cli, "console", Console(width=160))
     result = CliRunner().invoke(cli.app, arguments)
     assert result.exit_code == 0, result.output
@@ -42,10 +54,101 @@ def test_reproduce_prints_a_table_and_writes_both_figures(
     assert (tmp_path / "vardim-realizable.pdf").read_bytes().startswith(b"%PDF")
 
 
+def test_reproduce_again_does_nothing_but_print(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    original = FIGURES["mixing"]
+    panel = replace(original.panels[0], curves=(Curve("Greedy", "greedy"), Curve("U", "uniform")))
+    tiny = Figure("mixing", "Mixing", (panel,), {"quick": Scale(100, 2)})
+    monkeypatch.setitem(FIGURES._entries, "mixing", tiny)
+    arguments = ["reproduce", "mixing", "--out", str(tmp_path), "--workers", "1"]
+    first = CliRunner().invoke(cli.app, arguments)
+    again = CliRunner().invoke(cli.app, arguments)
+    assert (first.exit_code, again.exit_code) == (0, 0)
+    assert "2 runs, 0 already done, about" in " ".join(first.stderr.split())
+    assert "2 runs, 2 already done, nothing to do" in " ".join(again.stderr.split())
+    assert first.stdout == again.stdout
+    assert (tmp_path / "report.html").exists()
+    assert CliRunner().invoke(cli.app, ["report", str(tmp_path)]).exit_code == 0
+
+
+def test_run_prints_one_json_object_and_nothing_else() -> None:
+    arguments = ["run", "vardim-realizable", "greedy", "--horizon", "100", "--seeds", "3"]
+    more = ["--first-seed", "2", "--set", "lam=2", "--set", "seed=1", "--json"]
+    result = CliRunner().invoke(cli.app, [*arguments, *more])
+    assert result.exit_code == 0, result.output
+    found = json.loads(result.stdout)
+    keys = "problem policy preset settings horizon seeds steps regret certified seconds version"
+    assert list(found) == keys.split()
+    assert list(found["regret"]) == ["mean", "stderr", "final"]
+    assert list(found["certified"]) == ["last_decile", "wrong"]
+    problem = banditsrl.make_problem("vardim-realizable", seed=1)
+    policy = banditsrl.make_policy("greedy", problem, lam=2)
+    direct = banditsrl.simulate(problem, policy, horizon=100, seeds=[2, 3, 4])
+    assert found["regret"]["final"] == direct.regret[:, -1].tolist()
+    assert found["regret"]["mean"] == direct.mean.tolist()
+    assert found["settings"] == {"lam": 2, "seed": 1}
+    assert "0 already done" in result.stderr
+
+
+def test_one_seed_has_no_standard_error() -> None:
+    arguments = ["run", "mixing", "greedy", "--horizon", "20", "--seeds", "1", "--json", "--quiet"]
+    result = CliRunner().invoke(cli.app, arguments)
+    assert json.loads(result.stdout)["regret"]["stderr"] == [None] * 20
+    assert result.stderr == ""
+
+
+def test_a_failed_run_gives_status_one_and_the_others_are_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Broken(banditsrl.Greedy):
+        def act(self, *_: Any) -> Any:
+            raise RuntimeError("no idea what to play")
+
+    monkeypatch.setitem(
+        POLICIES._entries, "broken", lambda p, *_, **__: Broken(p.representations[0])
+    )
+    file, out = tmp_path / "sweep.yaml", tmp_path / "out"
+    file.write_text("horizon: 20\nseeds: 2\nproblems: [mixing]\ncurves: [broken, greedy]\n")
+    arguments = ["sweep", str(file), "--out", str(out), "--workers", "1", "--json"]
+    result = CliRunner().invoke(cli.app, arguments)
+    assert result.exit_code == 1
+    assert "no idea what to play" in result.stderr
+    assert [cell["policy"] for cell in json.loads(result.stdout)["cells"]] == ["greedy"]
+    assert len(list(out.glob("runs/*/table.parquet"))) == 1
+    assert len(list(out.glob("runs/*/error.txt"))) == 1
+
+
+def test_a_damaged_folder_is_named_and_gives_status_one(tmp_path: Path) -> None:
+    arguments = ["run", "mixing", "greedy", "--horizon", "20", "--seeds", "2", "--quiet"]
+    arguments += ["--out", str(tmp_path)]
+    assert CliRunner().invoke(cli.app, arguments).exit_code == 0
+    (spec,) = tmp_path.glob("runs/*/spec.json")
+    spec.write_text("{}")
+    result = CliRunner().invoke(cli.app, arguments)
+    assert result.exit_code == 1
+    assert str(spec) in result.stderr.replace("\n", "")
+    assert spec.read_text() == "{}"
+
+
 def test_names_are_listed() -> None:
     result = CliRunner().invoke(cli.app, ["list", "problems"])
     assert "vardim-weak-hls" in result.output
     assert "mixing" in result.output
+    everything = json.loads(CliRunner().invoke(cli.app, ["list", "--json"]).stdout)
+    assert list(everything) == ["problems", "policies", "figures"]
+    assert "nonlinear" in everything["figures"]
+    figures = json.loads(CliRunner().invoke(cli.app, ["list", "figures", "--json"]).stdout)
+    assert figures == everything["figures"]
+
+
+def test_the_speed_of_a_step_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(timing, "HORIZON", 50)
+    monkeypatch.setattr(timing, "POLICIES", ("greedy",))
+    result = CliRunner().invoke(cli.app, ["bench", "--json"])
+    found = json.loads(result.stdout)
+    assert list(found) == ["numpy", "greedy"]
+    assert found["greedy"]["ratio"] > 0
 
 
 @pytest.mark.parametrize(
@@ -54,6 +157,15 @@ def test_names_are_listed() -> None:
         (["reproduce", "vardin"], "no figure named 'vardin'; did you mean 'vardim'"),
         (["reproduce", "vardim", "--scale", "qick"], "no scale of vardim named 'qick'"),
         (["reproduce", "vardim", "--panel", "x"], "no panel of vardim named 'x'"),
+        (["run", "mixin"], "no problem named 'mixin'; did you mean 'mixing'"),
+        (["run", "mixing", "linuc"], "no policy named 'linuc'; did you mean 'linucb'"),
+        (["run", "mixing", "linucb", "--set", "ucb_scal=2"], "did you mean 'ucb_scale'"),
+        (["run", "mixing", "linucb", "--set", "ucb_scale"], "--set must be NAME=VALUE"),
+        (["run", "mixing", "linucb", "--preset", "papr"], "no preset named 'papr'"),
+        (["run", "mixing", "linucb", "--engine", "slurm"], "engine must be one of local, ray"),
+        (["run", "nowhere.json", "linucb"], "nowhere.json: cannot be read"),
+        (["sweep", "nowhere.yaml"], "nowhere.yaml: cannot be read"),
+        (["report", "nowhere"], "nowhere"),
         (["list", "problem"], "no list named 'problem'; did you mean 'problems'"),
     ],
 )

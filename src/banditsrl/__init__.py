@@ -32,7 +32,7 @@ from banditsrl.policies import (
 from banditsrl.problems import FiniteProblem, make_problem, read_problem
 from banditsrl.representations import Diagnosis, Fourier, Network, diagnose
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 __all__ = [
     "GLRT",

@@ -9,6 +9,7 @@ import pytest
 import banditsrl
 from banditsrl.errors import InvalidArgument, InvalidType
 from banditsrl.policies import allocate, appended, phase_ends
+from banditsrl.problems import TableProblem
 
 KEY = jax.random.key(0)
 
@@ -98,3 +99,16 @@ def test_with_nothing_but_zero_rewards_no_candidate_is_eliminated() -> None:
         policy = banditsrl.Leader([features, features], conventions=conventions)
         result = banditsrl.simulate(silent, policy, horizon=20, seeds=1)
         assert result.reports["active"].all()
+
+
+@pytest.mark.parametrize("name", ["linucb", "igw-nn", "rff-egreedy", "banditsrl-auto"])
+def test_an_index_beyond_a_labelled_table_is_refused(name: str) -> None:
+    rng = np.random.default_rng(0)
+    small = TableProblem(rng.normal(size=(10, 2)), np.arange(10) % 5)
+    large = TableProblem(rng.normal(size=(20, 2)), np.arange(20) % 5)
+    policy = banditsrl.make_policy(name, small)
+    key = jax.random.key(0)
+    with pytest.raises(InvalidArgument, match="context must be an index below 10, got 10"):
+        banditsrl.compiled(policy).act(policy.init(key), 10, None, key)
+    with pytest.raises(InvalidArgument, match="problem's n_contexts 20, got 10"):
+        banditsrl.simulate(large, policy, horizon=5, seeds=1)

@@ -85,15 +85,15 @@ def forward(parts: Any, history: History, chosen: Any) -> tuple[Any, Any, Any]:
 
 def backward(parts: Any, x: Any, hidden: Any, phi: Any, slope: Any) -> list[Any]:
     """Gradients of the body, sample by sample, from the slopes at the embedding."""
-    W1, b1, W2, b2, omega = parts
+    W2 = parts[2]
     found = [np.zeros_like(part) for part in parts]
     for i in range(len(x)):
         at_two = slope[i] * (phi[i] > 0)
         at_one = (W2 @ at_two) * (hidden[i] > 0)
-        for gradient, step in zip(
-            found, (np.outer(x[i], at_one), at_one, np.outer(hidden[i], at_two), at_two), strict=False
-        ):
-            gradient += step
+        found[0] += np.outer(x[i], at_one)
+        found[1] += at_one
+        found[2] += np.outer(hidden[i], at_two)
+        found[3] += at_two
     return found
 
 
@@ -173,7 +173,8 @@ def dealt(training: Training, history: History) -> list[Any]:
     steps = range(training.passes * -(-n // training.batch))
     return [
         jax.tree.map(
-            np.asarray, _deal(training, jnp.asarray(i, jnp.int32), jnp.asarray(padded), *sizes, salt)
+            np.asarray,
+            _deal(training, jnp.asarray(i, jnp.int32), jnp.asarray(padded), *sizes, salt),
         )
         for i in steps
     ]
@@ -264,13 +265,15 @@ def test_what_lies_beyond_the_last_round_is_not_looked_at() -> None:
     assert_same(found, expected)
 
 
-@pytest.mark.parametrize(("n", "certified"), [(0, []), (3, []), (8, [0, 1, 2, 3, 4]), (8, range(8))])
+@pytest.mark.parametrize(
+    ("n", "certified"), [(0, []), (3, []), (8, [0, 1, 2, 3, 4]), (8, range(8))]
+)
 def test_without_one_batch_of_explored_rounds_nothing_is_trained(n: int, certified: Any) -> None:
     weights = start()
     for loss in ("none", "rayleigh"):
         after, losses = run(Training(loss=loss, **SGD), weights, rounds(n, certified))
         assert_same(after, weights)
-        assert [float(value) for value in losses] == [0.0, 0.0]
+        assert np.isnan([float(value) for value in losses]).all()
 
 
 def test_every_pass_visits_every_round_once_and_explored_ones_in_turn() -> None:
@@ -365,7 +368,6 @@ def test_a_shuffle_is_a_permutation_for_every_salt(size: int) -> None:
         assert np.array_equal(np.sort(found), np.arange(size))
 
 
-@pytest.mark.xfail(strict=True, reason="the sum before the remainder overflows 32 bits")
 @pytest.mark.parametrize("salt", [23972, 333008])
 def test_a_shuffle_is_a_permutation_for_rare_salts_too(salt: int) -> None:
     assert np.array_equal(np.sort(order(12345, salt)), np.arange(12345))

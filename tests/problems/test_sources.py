@@ -127,7 +127,11 @@ def test_sources_are_asked_in_order(
     assert server.asked == ["/small.zip"]
 
 
-@pytest.mark.parametrize("content", [b"no gzip", gzip.compress(b"other"), PACKED[:-9], b""])
+@pytest.mark.parametrize(
+    "content",
+    [b"no gzip", gzip.compress(b"other"), PACKED[:-9], b""],
+    ids=["no gzip", "other content", "half", "empty"],
+)
 def test_a_wrong_file_is_refused_in_a_named_folder_and_replaced_in_the_cache(
     content: bytes, tmp_path: Path, cache: Path, server: Server
 ) -> None:

@@ -87,7 +87,10 @@ def test_what_a_table_problem_or_a_fresh_wheel_offers_becomes_coded() -> None:
     wheel = banditsrl.make_problem("wheel", n_contexts=None).representations[0]
     found = [as_representation(source) for source in (table, wheel)]
     assert all(isinstance(representation, Coded) for representation in found)
-    assert [(r.n_actions, r.dim, r.L, r.B) for r in found] == [(3, 9, None, None), (5, 7, None, None)]
+    assert [(r.n_actions, r.dim, r.L, r.B) for r in found] == [
+        (3, 9, None, None),
+        (5, 7, None, None),
+    ]
 
 
 def test_bounds_are_kept_and_bad_contexts_refused() -> None:

@@ -1,6 +1,7 @@
 """Networks: what they compute, how they start, and what a module of one's own must do."""
 
 import math
+from itertools import pairwise
 from typing import Any
 
 import equinox as eqx
@@ -32,9 +33,7 @@ def forward(body: Any, x: Any, activation: str) -> Any:
     """The embedding of one input vector, neuron by neuron."""
     for layer in body:
         matrix, bias = np.asarray(layer.matrix, dtype=float), np.asarray(layer.bias, dtype=float)
-        sums = [
-            sum(x[i] * matrix[i, j] for i in range(len(x))) + bias[j] for j in range(len(bias))
-        ]
+        sums = [sum(x[i] * matrix[i, j] for i in range(len(x))) + bias[j] for j in range(len(bias))]
         x = [SLOW[activation](s) for s in sums]
     return np.array(x)
 
@@ -46,8 +45,7 @@ def a_body(network: Network) -> Any:
     def normal(*shape: int) -> Any:
         return jnp.asarray(rng.normal(size=shape) / 2.0, dtype=jnp.float32)
 
-    pairs = zip(sizes, sizes[1:], strict=False)
-    return tuple(Layer(normal(n_in, n_out), normal(n_out)) for n_in, n_out in pairs)
+    return tuple(Layer(normal(n_in, n_out), normal(n_out)) for n_in, n_out in pairwise(sizes))
 
 
 @pytest.mark.parametrize("activation", SLOW)
@@ -138,7 +136,6 @@ def test_a_function_from_a_key_starts_every_seed_elsewhere() -> None:
     np.testing.assert_allclose(network.embed(one, 3), expected, rtol=1e-5, atol=1e-5)
 
 
-@pytest.mark.xfail(strict=True, reason="the function is called in double precision by init")
 def test_a_function_from_a_key_makes_float32_weights_also_in_double_precision() -> None:
     network = Network(FEATURES, module=lambda key: eqx.nn.Linear(5, 4, key=key))
     with jax.enable_x64(True):
@@ -175,7 +172,9 @@ class Words(eqx.Module):
     ],
     ids=["scalar", "matrix", "pair", "other inputs", "words"],
 )
-def test_a_module_that_makes_no_vector_is_refused_in_one_sentence(module: Any, message: str) -> None:
+def test_a_module_that_makes_no_vector_is_refused_in_one_sentence(
+    module: Any, message: str
+) -> None:
     with pytest.raises(InvalidArgument, match=message):
         Network(FEATURES, module=module)
 

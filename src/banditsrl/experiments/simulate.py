@@ -5,6 +5,7 @@ others, or in any order. Each seed is split into named keys (contexts, noise, po
 the policy changes neither the contexts nor the noise. The rounds themselves are in `rounds`.
 """
 
+import inspect
 import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -19,12 +20,12 @@ from numpy.typing import NDArray
 from banditsrl.arguments import count
 from banditsrl.errors import BoundExceeded, InvalidArgument
 from banditsrl.experiments import rounds
+from banditsrl.experiments.checkpoint import Checkpoint, Saved, Slot, strong, unpacked
 from banditsrl.experiments.result import Result
 from banditsrl.experiments.rounds import Carry, Game, Tally
 from banditsrl.linear.lanes import double
 from banditsrl.policies.history import BLOCK
 from banditsrl.policies.policy import Policy, embeddings, phase_ends
-from banditsrl.representations.fixed import Table
 
 LANES = 40
 """Seeds that run side by side; fewer are padded, more run in batches."""
@@ -32,7 +33,7 @@ LANES = 40
 N_RECORDS = 100
 """Steps recorded when none are named."""
 
-Progress = Callable[[int, int], None]
+Progress = Callable[..., None]
 
 
 class Plan(NamedTuple):
@@ -63,6 +64,7 @@ def simulate(
     name: str | None = None,
     reward_bound: float | None = None,
     progress: Progress | None = None,
+    checkpoint: Checkpoint | None = None,
 ) -> Result:
     """Run a policy on a problem for `horizon` steps with every seed.
 
@@ -74,7 +76,10 @@ def simulate(
         steps: The steps to record, in increasing order; about a hundred by default.
         name: What to call the policy in tables; its class by default.
         reward_bound: Warn when a reward exceeds this in absolute value.
-        progress: Called now and then with the steps done and the steps in all.
+        progress: Called now and then with the steps done and the steps in all; and with the mean
+            `regret` so far of the seeds that are running, if it takes that.
+        checkpoint: Where to save the state now and then, and to continue from; the result is the
+            same with and without an interruption.
 
     Example:
         >>> import banditsrl
@@ -88,10 +93,10 @@ def simulate(
     chosen = _seeds(seeds)
     plan = _plan(problem, policy, count("horizon", horizon), steps)
     batches = []
-    for first in range(0, len(chosen), plan.lanes):
+    for index, first in enumerate(range(0, len(chosen), plan.lanes)):
         batch = chosen[first : first + plan.lanes]
         tell = _telling(progress, first * horizon, len(batch), len(chosen) * horizon)
-        batches.append(_run(plan, batch, tell))
+        batches.append(_run(plan, batch, tell, Slot(checkpoint, index)))
     seconds = time.perf_counter() - started
     result = _result(plan, chosen, batches, name=name, seconds=seconds)
     _warn(result, reward_bound)
@@ -104,24 +109,23 @@ def _plan(problem: Any, policy: Any, horizon: int, steps: Sequence[int] | None) 
     return Plan(
         Game(policy, problem),
         horizon,
-        _recorded(steps, horizon),
+        recorded_steps(steps, horizon),
         phase_ends(growth, horizon) if growth else [],
         int(getattr(policy, "lanes", LANES)),
     )
 
 
-def _run(plan: Plan, seeds: NDArray[np.int64], tell: Callable[[int], None]) -> Batch:
-    """One batch of seeds from the first step to the last."""
+def _run(plan: Plan, seeds: NDArray[np.int64], tell: Callable[..., None], slot: Slot) -> Batch:
+    """One batch of seeds from the first step, or from where it was saved, to the last."""
     policy, problem = plan.game
     padding = np.full(plan.lanes - len(seeds), seeds[-1])
     keys = rounds.named_keys(jnp.asarray(np.concatenate([seeds, padding])))
-    carry = rounds.start(plan.game, keys, plan.horizon, len(plan.recorded))
-    reports = [rounds.reported(policy, carry.state)]
-    playing = policy
-    for first, last in _segments(plan):
-        if first % BLOCK == 0:
+    carry = strong(rounds.start(plan.game, keys, plan.horizon, len(plan.recorded)))
+    done, playing, reports, carry = _resumed(plan, carry, slot.load())
+    for first, last in _segments(plan, done):
+        if first % BLOCK == 0 or first == done:
             dealt = rounds.deal(problem, keys, jnp.asarray(first // BLOCK))
-            slots = _slots(plan.recorded, first)
+            slots = _slots(plan.recorded, first - first % BLOCK)
         fixed = (Game(playing, problem), dealt, slots, jnp.asarray(first), jnp.asarray(last))
         carry = rounds.advance(fixed, carry)
         if last in plan.ends:
@@ -129,18 +133,34 @@ def _run(plan: Plan, seeds: NDArray[np.int64], tell: Callable[[int], None]) -> B
             carry = rounds.refreshed((policy, keys, jnp.asarray(last)), carry)
             reports.append(rounds.reported(policy, carry.state))
             playing = _narrowed(plan, reports[-1], last)
-            carry = _handed_over(carry, policy, playing)
-        tell(last)
+            carry = strong(_handed_over(carry, policy, playing))
+        tell(last, carry.tally.regret)
+        slot.save_if_due(last, (reports, carry))
     carry = _handed_over(carry, playing, policy)
     kept = jax.tree.map(lambda leaf: leaf[..., : len(seeds)], carry._replace(history=None))
     return Batch(kept, [{k: v[..., : len(seeds)] for k, v in r.items()} for r in reports])
+
+
+def _resumed(
+    plan: Plan, carry: Carry, saved: Saved | None
+) -> tuple[int, Any, list[dict[str, NDArray[Any]]], Carry]:
+    """The last step done, who is playing, the reports so far, and the carry."""
+    policy = plan.game.policy
+    reports = [rounds.reported(policy, carry.state)]
+    if saved is None:
+        return 0, policy, reports, carry
+    ended = [end for end in plan.ends if end <= saved.step]
+    reports, rest = unpacked(reports * (1 + len(ended)), saved.arrays)
+    playing = _narrowed(plan, reports[-1], ended[-1]) if ended else policy
+    carry, _ = unpacked(strong(_handed_over(carry, policy, playing)), rest)
+    return saved.step, playing, reports, carry
 
 
 def _agree(problem: Any, policy: Any) -> None:
     """Refuse representations that are not of this problem's size."""
     for representation in embeddings(policy):
         sizes = [("n_actions", representation.n_actions)]
-        if isinstance(representation, Table):
+        if representation.n_contexts is not None:
             sizes.append(("n_contexts", representation.n_contexts))
         for name, size in sizes:
             if size != getattr(problem, name, size):
@@ -163,10 +183,11 @@ def _handed_over(carry: Carry, policy: Any, other: Any) -> Carry:
     return carry if policy is other else rounds.moved((policy, other), carry)
 
 
-def _segments(plan: Plan) -> Iterator[tuple[int, int]]:
-    """Consecutive (first, last) step ranges cut at phase ends and block ends."""
-    cuts = sorted({*plan.ends, *range(BLOCK, plan.horizon, BLOCK), plan.horizon})
-    return zip([0, *cuts], cuts, strict=False)
+def _segments(plan: Plan, done: int) -> Iterator[tuple[int, int]]:
+    """Consecutive (first, last) step ranges after `done`, cut at phase ends and block ends."""
+    ends = {*plan.ends, *range(BLOCK, plan.horizon, BLOCK), plan.horizon}
+    cuts = sorted(end for end in ends if end > done)
+    return zip([done, *cuts], cuts, strict=False)
 
 
 def _slots(recorded: NDArray[np.int64], offset: int) -> Array:
@@ -226,7 +247,8 @@ def _seeds(seeds: int | Sequence[int]) -> NDArray[np.int64]:
     return np.asarray(chosen, dtype=np.int64)
 
 
-def _recorded(steps: Sequence[int] | None, horizon: int) -> NDArray[np.int64]:
+def recorded_steps(steps: Sequence[int] | None, horizon: int) -> NDArray[np.int64]:
+    """The steps that are recorded, (K,): those named, or about a hundred."""
     if steps is None:
         spaced = np.linspace(horizon / N_RECORDS, horizon, N_RECORDS)
         return np.unique(np.maximum(np.round(spaced), 1).astype(np.int64))
@@ -241,10 +263,16 @@ def _recorded(steps: Sequence[int] | None, horizon: int) -> NDArray[np.int64]:
 
 def _telling(
     progress: Progress | None, done: int, n_seeds: int, total: int
-) -> Callable[[int], None]:
+) -> Callable[[int, Array], None]:
     if progress is None:
-        return lambda _: None
-    return lambda step: progress(done + step * n_seeds, total)
+        return lambda _, __: None
+    wants_regret = "regret" in inspect.signature(progress).parameters
+
+    def tell(step: int, regret: Array) -> None:
+        now = {"regret": float(np.asarray(regret)[:n_seeds].mean())} if wants_regret else {}
+        progress(done + step * n_seeds, total, **now)
+
+    return tell
 
 
 def _warn(result: Result, reward_bound: float | None) -> None:

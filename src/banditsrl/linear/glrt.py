@@ -35,6 +35,7 @@ class Ratio(NamedTuple):
     greedy: Array  # ()    index; the first of equals
     glr: Array  # ()    infinite when there is nothing to decide
     tied: Array  # ()    whether another action is within the tie tolerance
+    twin: Array  # ()    whether another action has the greedy one's embedding
 
 
 @lanes
@@ -58,7 +59,8 @@ def ratio(scores: Scores, mask: Array, tie: Array) -> Ratio:
     rival = mask & ~is_greedy & ~same
     gap = values.max(0) - jnp.where(mask, scores.values, 0.0)
     ratios = jnp.where(rival, gap / jnp.where(rival, distance, 1.0), jnp.inf)
-    return Ratio(greedy, ratios.min(0), (rival & (gap < tie)).any(0))
+    tied, twin = (rival & (gap < tie)).any(0), (mask & ~is_greedy & same).any(0)
+    return Ratio(greedy, ratios.min(0), tied, twin)
 
 
 @double

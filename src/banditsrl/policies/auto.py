@@ -4,14 +4,17 @@ A wide embedding (the columns beside random features of them) predicts well from
 its dimension is far too large for a test. The last layer of a network is small enough to prove
 things, once it fits. The portfolio uses both:
 
-- *realizability*: both predict every reward before it is seen. The network is in Phi_t when the
-  mean of its squared errors does not exceed the wide embedding's by more than `slack` standard
-  errors of the paired difference. This replaces alpha of the paper, which never binds at such
-  horizons; it is a heuristic.
-- *spectrum*: the network is trained with the spectral loss, so that it can certify.
+- *realizability*: both predict every reward before it is seen. The wide embedding leaves Phi_t
+  when the mean of its squared errors exceeds the network's by more than `slack` standard errors of
+  the paired difference, and returns when the network leaves: when its own mean exceeds the other's
+  by that much and the share `tolerance` besides. The network, which is trained anew, may return
+  when that is no longer so. This replaces alpha of the paper, which never binds at such horizons;
+  it is a heuristic.
+- *spectrum*: the network is trained with the spectral loss, and in Phi_t it is the one that tests.
 - *the test*: a round is certified when the network is in Phi_t, its likelihood ratio passes, and
-  the wide embedding agrees on the best action; then that action is played. Elsewhere the explorer
-  plays. Squared errors of the network see only the rounds of the explorer, as in NN-BanditSRL.
+  the wide embedding, if it is in Phi_t, agrees on the best action; then that action is played.
+- *elsewhere* the wide embedding explores as long as it is in Phi_t, and then the base algorithm on
+  the network. Squared errors of the network see only these rounds, as in NN-BanditSRL.
 
 The likelihood ratio test is the paper's, and its guarantee holds if the network is realizable;
 that it looks so is what Phi_t and the agreement check. The explorer's width is a heuristic.
@@ -44,6 +47,7 @@ class Trial(NamedTuple):
     n: Array
     total: Array
     squares: Array
+    wide: Array  # squared errors of the wide embedding alone
 
 
 class AutoState(NamedTuple):
@@ -52,7 +56,7 @@ class AutoState(NamedTuple):
     explorer: WideState
     certifier: CertifiedState
     trial: Trial
-    compatible: Array  # () the network is in Phi_t
+    active: Array  # (2,) Phi_t: whether it holds the wide embedding, and the network
 
 
 class BanditSRLAuto(Policy):
@@ -60,7 +64,7 @@ class BanditSRLAuto(Policy):
 
     Args:
         explorer: Optimism on a wide embedding.
-        certifier: NN-BanditSRL; its base is not used.
+        certifier: NN-BanditSRL; its base explores once the wide embedding is out.
 
     Example:
         >>> import banditsrl
@@ -74,10 +78,12 @@ class BanditSRLAuto(Policy):
     explorer: WideUCB
     certifier: NNBanditSRL
     _: KW_ONLY
-    slack: float = setting(2.0, "standard errors by which the network may predict worse")
+    slack: float = setting(2.0, "standard errors by which an embedding in Phi_t may be worse")
+    tolerance: float = setting(0.02, "share by which the network's error may be worse, besides")
 
     def __check_init__(self) -> None:
         at_least("slack", self.slack, 0.0)
+        at_least("tolerance", self.tolerance, 0.0)
         if self.explorer.n_actions != self.certifier.n_actions:
             raise InvalidArgument(
                 "explorer and certifier must have the same number of actions, "
@@ -111,28 +117,29 @@ class BanditSRLAuto(Policy):
         return AutoState(
             explorer=self.explorer.init(key),
             certifier=self.certifier.init(key),
-            trial=Trial(zero, zero, zero),
-            compatible=jnp.zeros((), dtype=bool),
+            trial=Trial(zero, zero, zero, zero),
+            active=jnp.asarray([True, False]),
         )
 
     @double
     def act(self, state: AutoState, context: Any, mask: Any, key: Array) -> Choice:
-        """The network's greedy action where it is proved best, else the explorer's."""
+        """The network's greedy action where it is proved best, else exploration."""
         available = checked_mask(mask, self.n_actions)
         explored = self.explorer.act(state.explorer, context, available, key)
         tested = self.certifier.act(state.certifier, context, available, key)
         values, _ = self.explorer.scores(state.explorer, context)
         best = jnp.argmax(jnp.where(available, values, -jnp.inf))
-        alone = available.sum() == 1
-        agreed = state.compatible & (best == tested.action)
-        certified = tested.certified & (agreed | alone)
+        wide, network = state.active
+        agreed = ~wide | (best == tested.action)
+        certified = tested.certified & ((network & agreed) | (available.sum() == 1))
+        by_network = certified | ~wide
         return Choice(
-            action=jnp.where(certified, tested.action, explored.action).astype(jnp.int32),
-            pmf=jnp.where(certified, tested.pmf, explored.pmf),
+            action=jnp.where(by_network, tested.action, explored.action).astype(jnp.int32),
+            pmf=jnp.where(by_network, tested.pmf, explored.pmf),
             certified=certified,
             glr=tested.glr,
             threshold=tested.threshold,
-            representation=certified.astype(jnp.int32),
+            representation=by_network.astype(jnp.int32),
         )
 
     @double
@@ -143,17 +150,19 @@ class BanditSRLAuto(Policy):
         values, _ = self.explorer.scores(state.explorer, context)
         phi = self.certifier.embed(state.certifier, context)[action]
         predicted = phi @ state.certifier.ridge.theta
-        difference = (predicted - reward) ** 2 - (values[action] - reward) ** 2
+        wide = (values[action] - reward) ** 2
+        difference = (predicted - reward) ** 2 - wide
         trial = Trial(
             state.trial.n + 1.0,
             state.trial.total + difference,
             state.trial.squares + difference * difference,
+            state.trial.wide + wide,
         )
         return AutoState(
             explorer=self.explorer.learn(state.explorer, context, action, reward, certified),
             certifier=self.certifier.learn(state.certifier, context, action, reward, certified),
             trial=trial,
-            compatible=state.compatible,
+            active=state.active,
         )
 
     @double
@@ -162,21 +171,25 @@ class BanditSRLAuto(Policy):
         n = jnp.maximum(state.trial.n, 1.0)
         mean = state.trial.total / n
         error = jnp.sqrt(jnp.maximum(state.trial.squares / n - mean * mean, 0.0) / n)
+        margin = self.slack * error
+        limit = margin + self.tolerance * state.trial.wide / n
         explorer_key, certifier_key = jax.random.split(key)
         certifier = self.certifier.refresh(state.certifier, history, certifier_key)
         trained = state.certifier.learned.n_explored >= self.certifier.training.batch
+        network = trained & (mean <= limit)
+        wide = (state.active[0] & (mean >= -margin)) | ~network
         return AutoState(
             explorer=self.explorer.refresh(state.explorer, history, explorer_key),
             certifier=certifier,
             trial=Trial(*[MEMORY * value for value in state.trial]),
-            compatible=trained & (mean <= self.slack * error),
+            active=jnp.stack([wide, network]),
         )
 
     def report(self, state: AutoState) -> dict[str, Array]:
-        """Which embedding certifies (1: the network; 0: none), Phi_t and the spectral loss."""
+        """Which embedding explores (0: wide, 1: network), Phi_t and the spectral loss."""
         return {
-            "representation": state.compatible.astype(jnp.int32),
-            "active": jnp.stack([jnp.ones((), dtype=bool), state.compatible]),
+            "representation": (~state.active[0]).astype(jnp.int32),
+            "active": state.active,
             "loss": state.certifier.loss,
             "lambda_min": state.certifier.lambda_min,
         }

@@ -144,18 +144,29 @@ def _auto(
     preset: dict[str, Any],
     *,
     representation: int = 0,
-    n_features: int = 200,
+    n_features: int = 128,
     feature_seed: int = 0,
     **settings: Any,
 ) -> BanditSRLAuto:
-    parts: list[type[Any]] = [BanditSRLAuto, NNBanditSRL, Training, Network, WideUCB]
-    outer, certifier, training, network, explorer = _shared_out(settings, parts, problem, preset)
+    parts: list[type[Any]] = [
+        BanditSRLAuto,
+        NNBanditSRL,
+        Training,
+        Network,
+        WideUCB,
+        EpsilonGreedy,
+    ]
+    shares = _shared_out(settings, parts, problem, {**preset, "glrt_scale": 1.0})
+    outer, certifier, training, network, explorer, base = shares
     inputs = _pick(problem, representation)
     explorer = {k: v for k, v in explorer.items() if k in settings}  # presets are the network's
     return BanditSRLAuto(
         WideUCB(Wide(inputs, n_features=n_features, seed=feature_seed), **explorer),
         NNBanditSRL(
-            Network(inputs, **network), training=Training(**training), base=Greedy(), **certifier
+            Network(inputs, **network),
+            training=Training(**training),
+            base=EpsilonGreedy(**base),
+            **certifier,
         ),
         **outer,
     )

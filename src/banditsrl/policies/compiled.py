@@ -14,7 +14,6 @@ from banditsrl.linear.glrt import checked_mask
 from banditsrl.linear.lanes import double
 from banditsrl.policies.history import History
 from banditsrl.policies.policy import Choice, checked_reward, embeddings, learned
-from banditsrl.representations.fixed import Table
 
 
 class Compiled(NamedTuple):
@@ -92,5 +91,5 @@ def _known(policy: Any, context: Any) -> None:
     for leaf in jax.tree.leaves(context):
         finite_value("context", leaf)
     for representation in embeddings(policy):
-        if isinstance(representation, Table):
+        if representation.n_contexts is not None:
             known_index("context", context, representation.n_contexts)

@@ -69,8 +69,8 @@ class GLRT(CertifiedPolicy):
             active=jnp.ones(1, dtype=bool),
             phase=jnp.zeros((), dtype=jnp.int32),
             largest_norm=jnp.zeros(1, dtype=jnp.float64),
-            loss=jnp.full((), jnp.nan),
-            lambda_min=jnp.full((), jnp.nan),
+            loss=jnp.full((), jnp.nan, dtype=jnp.float64),
+            lambda_min=jnp.full((), jnp.nan, dtype=jnp.float64),
         )
 
     @double

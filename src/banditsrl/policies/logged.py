@@ -13,7 +13,6 @@ from banditsrl.errors import InvalidArgument
 from banditsrl.linear.lanes import double
 from banditsrl.policies.history import History, allocate
 from banditsrl.policies.policy import embeddings, learned
-from banditsrl.representations.fixed import Table
 
 
 @double
@@ -55,7 +54,7 @@ def _check_log(policy: Any, contexts: Any, actions: Any) -> None:
         finite_value("contexts", leaf)
     for representation in embeddings(policy):
         known_index("actions", actions, representation.n_actions)
-        if isinstance(representation, Table):
+        if representation.n_contexts is not None:
             known_index("contexts", contexts, representation.n_contexts)
 
 

@@ -48,7 +48,7 @@ def gathered(
     """The moments of every candidate; without `needs_forms` the two forms stay zero."""
     first = candidates[0]
     if isinstance(first, Table) and tables_only(candidates):
-        counted = _cells(history, first.n_contexts, first.n_actions)
+        counted = _cells(history, len(first.features), first.n_actions)
         tables = [c for c in candidates if isinstance(c, Table)]
         found = [_of_table(table, counted, needs_forms) for table in tables]
         return Gathered(found, counted.yy, counted)

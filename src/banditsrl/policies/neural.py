@@ -18,10 +18,10 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
-from banditsrl.arguments import above, one_of
+from banditsrl.arguments import above, one_of, positive
 from banditsrl.linear.glrt import Ratio
 from banditsrl.linear.lanes import double
-from banditsrl.linear.ridge import Ridge, empty, from_spectrum
+from banditsrl.linear.ridge import Ridge, empty, from_spectrum, squared_error
 from banditsrl.linear.spectra import spectra
 from banditsrl.policies.certified import CertifiedPolicy, CertifiedState, Facts
 from banditsrl.policies.history import History, Rounds, folded
@@ -75,10 +75,12 @@ class NNBanditSRL(CertifiedPolicy):
     gamma: float = setting(1.2, "growth of the phases")
     refit: str = setting("ridge", "last layer between phases: ridge, sgd or none")
     refit_rate: float = setting(1e-3, "step size when the last layer is refitted by sgd")
+    guarded: bool = setting(False, "keep the old network where the new one fits all samples worse")
 
     def __check_init__(self) -> None:
         above("gamma", self.gamma, 1.0)
         one_of("refit", self.refit, REFITS)
+        positive("refit_rate", self.refit_rate)
 
     @property
     def n_actions(self) -> int:
@@ -117,8 +119,8 @@ class NNBanditSRL(CertifiedPolicy):
             active=jnp.ones(1, dtype=bool),
             phase=jnp.zeros((), dtype=jnp.int32),
             largest_norm=jnp.zeros(1, dtype=jnp.float64),
-            loss=jnp.full((), jnp.nan),
-            lambda_min=jnp.full((), jnp.nan),
+            loss=jnp.full((), jnp.nan, dtype=jnp.float64),
+            lambda_min=jnp.full((), jnp.nan, dtype=jnp.float64),
             learned=Learned(weights, jnp.zeros((), dtype=jnp.int32)),
         )
 
@@ -151,11 +153,20 @@ class NNBanditSRL(CertifiedPolicy):
         return jnp.maximum(state.largest_norm, jnp.sqrt((phi * phi).sum(-1)).max())
 
     def may_certify(self, state: CertifiedState, found: Ratio, mask: Array) -> Array:
-        """Not by equal embeddings; the authors wait for one batch of explored samples."""
-        decided = jnp.isfinite(found.glr) | (mask.sum() == 1)
+        """Not against an equal embedding; the authors wait for one batch of explored samples."""
+        del mask
         if not self.authors:
-            return decided
-        return decided & (self._learned(state).n_explored >= self.training.batch)
+            return ~found.twin
+        return ~found.twin & (self._learned(state).n_explored >= self.training.batch)
+
+    def noise(self, ridge: Ridge, facts: Facts) -> Array:
+        """Sigma, given or estimated; theta need not be the ridge estimate here."""
+        if self.refit == "ridge" or self.settings.sigma is not None:
+            return super().noise(ridge, facts)
+        residual = squared_error(ridge, ridge.theta, lam=self.settings.lam)
+        n = jnp.maximum(ridge.n, 1.0)
+        estimate = jnp.sqrt((jnp.maximum(residual, 0.0) + facts.dim * ridge.yy / n) / n)
+        return jnp.where(ridge.n > 0, estimate, 1.0)
 
     @double
     def learn(
@@ -185,6 +196,8 @@ class NNBanditSRL(CertifiedPolicy):
         train_key, base_key = jax.random.split(key)
         known = self._learned(state)
         weights, losses = trained(self.training, self.network, known.weights, history, train_key)
+        if self.guarded:
+            weights = self._better(known.weights, weights, history)
         sums = self._sums(weights, history)
         spectrum = spectra([sums.gram])[0]
         n = history.n.astype(jnp.float64)
@@ -198,6 +211,18 @@ class NNBanditSRL(CertifiedPolicy):
             lambda_min=spectrum.values[0],
             learned=known._replace(weights=weights),
         )
+
+    def _better(self, old: Weights, new: Weights, history: History) -> Weights:
+        """The weights whose embedding fits all samples better: realizability, old against new."""
+
+        def unexplained(weights: Weights) -> Array:
+            sums = self._sums(weights, history)
+            V = sums.gram + self.settings.lam * jnp.eye(self.network.dim, dtype=jnp.float64)
+            return jnp.asarray(sums.yy - sums.b @ jnp.linalg.solve(V, sums.b))
+
+        keep = unexplained(old) < unexplained(new)
+        better: Weights = jax.tree.map(lambda a, b: jnp.where(keep, a, b), old, new)
+        return better
 
     def _sums(self, weights: Weights, history: History) -> Refit:
         """One pass over all samples."""

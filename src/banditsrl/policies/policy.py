@@ -183,5 +183,6 @@ def embeddings(policy: Any) -> tuple[Representation, ...]:
     """The representations that a policy of ours works with; none if it does not say."""
     several = getattr(policy, "representations", ())
     single = getattr(policy, "embedding", None) or getattr(policy, "representation", None)
-    found = several or (single,)
+    network = getattr(getattr(policy, "certifier", policy), "network", None)
+    found = several or (single, getattr(network, "inputs", None))
     return tuple(r for r in found if isinstance(r, Representation))

@@ -47,6 +47,7 @@ def default(problem: Any) -> dict[str, Any]:
         "batch": 32,
         "passes": 8,
         "epsilon": "t^-1/2",
+        "guarded": True,
     }
 
 

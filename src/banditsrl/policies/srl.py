@@ -113,8 +113,8 @@ class BanditSRL(CertifiedPolicy):
             active=jnp.ones(self.n_candidates, dtype=bool),
             phase=jnp.zeros((), dtype=jnp.int32),
             largest_norm=jnp.zeros(self.n_candidates, dtype=jnp.float64),
-            loss=jnp.full((), jnp.nan),
-            lambda_min=jnp.full((), jnp.nan),
+            loss=jnp.full((), jnp.nan, dtype=jnp.float64),
+            lambda_min=jnp.full((), jnp.nan, dtype=jnp.float64),
         )
 
     def embed(self, state: CertifiedState, context: Any) -> Array:

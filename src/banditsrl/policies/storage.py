@@ -9,6 +9,7 @@ import dataclasses
 import hashlib
 import json
 import os
+import types
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -89,6 +90,8 @@ def _described_object(thing: Any) -> dict[str, Any]:
         array = np.ascontiguousarray(_raw(thing))
         digest = hashlib.sha256(array.tobytes()).hexdigest()[:16]
         return {"array": [str(array.dtype), list(array.shape), digest]}
+    if callable(getattr(thing, "__wrapped__", None)):  # a compiled function: by what it compiles
+        return _described_object(thing.__wrapped__)
     if hasattr(thing, "__code__"):
         return _described_function(thing)
     if isinstance(thing, dict):
@@ -103,9 +106,18 @@ def _described_object(thing: Any) -> dict[str, Any]:
 
 def _described_function(function: Any) -> dict[str, Any]:
     """A function by its name, a digest of its code, and what it closes over."""
-    code = hashlib.sha256(function.__code__.co_code + repr(function.__code__.co_consts).encode())
+    code = hashlib.sha256(repr(_described_code(function.__code__)).encode())
     cells = [describe(cell.cell_contents) for cell in function.__closure__ or ()]
     return {"function": function.__qualname__, "code": code.hexdigest()[:16], "closure": cells}
+
+
+def _described_code(code: types.CodeType) -> list[Any]:
+    """A code object without addresses: its instructions, names and constants."""
+    constants = [
+        _described_code(constant) if isinstance(constant, types.CodeType) else repr(constant)
+        for constant in code.co_consts
+    ]
+    return [code.co_code.hex(), list(code.co_names), constants]
 
 
 def difference(written: Any, policy: Any) -> str:

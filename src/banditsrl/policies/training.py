@@ -124,8 +124,8 @@ def trained(
         updates = jax.tree.map(lambda update: rate * update, updates)
         return optax.apply_updates(trainable, updates), z, opt_state, losses
 
-    zero = jnp.zeros((), dtype=jnp.float32)
-    start = (trainable, weights.z, optimizer.init(trainable), Losses(zero, zero))
+    unknown = jnp.full((), jnp.nan, dtype=jnp.float32)  # where nothing is trained
+    start = (trainable, weights.z, optimizer.init(trainable), Losses(unknown, unknown))
     (body, omega), z, _, losses = jax.lax.fori_loop(0, n_updates, step, start)
     return Weights(body, omega, z), losses
 
@@ -191,8 +191,8 @@ def shuffled(position: Array, size: Array, salt: Array) -> Array:
     def encrypt(x: Array) -> Array:
         left, right = x // b, x % b
         for k in range(3):
-            left = (left + _mixed(right ^ _mixed(salt + jnp.uint32(2 * k)))) % a
-            right = (right + _mixed(left ^ _mixed(salt + jnp.uint32(2 * k + 1)))) % b
+            left = (left + _mixed(right ^ _mixed(salt + jnp.uint32(2 * k))) % a) % a
+            right = (right + _mixed(left ^ _mixed(salt + jnp.uint32(2 * k + 1))) % b) % b
         return left * b + right
 
     def walk(x: Array) -> Array:

@@ -34,6 +34,11 @@ class Representation(eqx.Module):
     L: eqx.AbstractVar[float | None]
     B: eqx.AbstractVar[float | None]
 
+    @property
+    def n_contexts(self) -> int | None:
+        """Number of contexts X where a context is an index into a table, else None."""
+        return None
+
     def embed(self, context: Any) -> Array:
         """One vector per action, (A, d)."""
         raise NotImplementedError
@@ -81,14 +86,14 @@ class Table(Representation):
             )
 
     @property
-    def n_contexts(self) -> int:
+    def n_contexts(self) -> int | None:
         """Number of contexts X."""
         return int(self.features.shape[0])
 
     @double
     def embed(self, context: Any) -> Array:
         """Look the features up, (A, d)."""
-        known_index("context", context, self.n_contexts)
+        known_index("context", context, len(self.features))
         return jnp.asarray(self.features)[context]
 
 
@@ -170,6 +175,11 @@ class Coded(Representation):
         self.n_actions, self.dim = inputs.n_actions, inputs.dim
         self.L, self.B = _bound("L", L), _bound("B", B)
 
+    @property
+    def n_contexts(self) -> int | None:
+        """Rows of the table, if there is one."""
+        return None if self.inputs.table is None else int(self.inputs.table.shape[0])
+
     @double
     def embed(self, context: Any) -> Array:
         """The coded vectors of all actions, (A, d)."""
@@ -221,7 +231,7 @@ def as_representations(sources: Sequence[Any]) -> tuple[Representation, ...]:
         raise InvalidArgument(
             f"representations must share the number of actions, got {sorted(sizes)}."
         )
-    lengths = {c.n_contexts for c in candidates if isinstance(c, Table)}
+    lengths = {c.n_contexts for c in candidates if c.n_contexts is not None}
     if len(lengths) > 1:
         raise InvalidArgument(
             f"representations must share the number of contexts, got {sorted(lengths)}."

@@ -50,6 +50,11 @@ class Fourier(Representation):
         self.matrix = jax.random.normal(matrix, (m, dim), dtype=jnp.float32) / jnp.float32(m**0.5)
         self.phase = jax.random.uniform(phase, (dim,), dtype=jnp.float32, maxval=2.0 * math.pi)
 
+    @property
+    def n_contexts(self) -> int | None:
+        """As the inputs."""
+        return self.inputs.n_contexts
+
     @double
     def embed(self, context: Any) -> Array:
         """The features of every action, (A, d)."""

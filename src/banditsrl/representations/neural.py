@@ -131,7 +131,8 @@ class Network(eqx.Module):
     def _fresh_body(self, key: Array) -> Any:
         if self.template is not None:
             module = self.template if self.make is None else self.make(key)
-            return eqx.filter(module, eqx.is_inexact_array)
+            weights = eqx.filter(module, eqx.is_inexact_array)
+            return jax.tree.map(lambda leaf: leaf.astype(jnp.float32), weights)
         sizes = (self.inputs.dim, *self.layers)
         keys = jax.random.split(key, len(self.layers))
         shapes = zip(keys, sizes, sizes[1:], strict=False)

@@ -53,7 +53,7 @@ class Wide(eqx.Module):
     dim: int = eqx.field(static=True)
 
     @double
-    def __init__(self, inputs: Any, *, n_features: int = 200, seed: int = 0) -> None:
+    def __init__(self, inputs: Any, *, n_features: int = 128, seed: int = 0) -> None:
         self.inputs = as_representation(inputs)
         self.n_actions = self.inputs.n_actions
         self.columns, self.n_columns = _columns(self.inputs)

@@ -1,0 +1,145 @@
+"""Does a sweep that is killed again and again end with the same tables?
+
+    python benchmarks/kill_resume.py --times 20
+
+Starts a small sweep as a process of its own, ends it with SIGKILL at random moments (the whole
+group of processes, or the parent alone), starts it again, and compares every table with that of a
+sweep that was left in peace. Only processes started here are ended.
+"""
+
+import argparse
+import os
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from banditsrl.experiments.store import Store
+from banditsrl.experiments.tables import same
+
+SWEEP = """
+title: To be killed
+horizon: {horizon}
+seeds: {seeds}
+problems: [vardim-realizable]
+curves: {policies}
+"""
+
+MEAN_SECONDS = 1.0
+"""Between the moment a run begins and the kill, on average."""
+
+PROGRAM = "from banditsrl.cli import main; main()"
+
+
+def start(file: Path, out: Path, *, workers: int, cache: Path | None) -> subprocess.Popen[bytes]:
+    """The sweep as a process, leader of its own group."""
+    environment = {**os.environ, "BANDITSRL_CHECKPOINT_SECONDS": "0.05"}
+    if cache is not None:
+        environment["JAX_COMPILATION_CACHE_DIR"] = str(cache)
+    command = [sys.executable, "-c", PROGRAM, "sweep", str(file), "--out", str(out), "--quiet"]
+    return subprocess.Popen(
+        [*command, "--json", "--workers", str(workers)],
+        env=environment,
+        start_new_session=True,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+    )
+
+
+def finish(process: subprocess.Popen[bytes]) -> None:
+    """Wait until it ends by itself."""
+    _, errors = process.communicate()
+    if process.returncode != 0:
+        raise RuntimeError(f"the sweep ended with {process.returncode}: {errors.decode()}")
+
+
+def kill(process: subprocess.Popen[bytes], *, everyone: bool) -> bool:
+    """End the sweep at once; False if it had ended already."""
+    if process.poll() is not None:
+        return False
+    if everyone:
+        os.killpg(process.pid, signal.SIGKILL)
+    else:
+        process.kill()
+    process.wait()
+    if process.stderr is not None:
+        process.stderr.close()
+    return True
+
+
+def differences(undisturbed: Path, disturbed: Path) -> list[str]:
+    """Runs whose tables are not the same."""
+    one, other = Store(undisturbed), Store(disturbed)
+    runs = {run.hash for run in one.runs()} | {run.hash for run in other.runs()}
+    return [
+        run
+        for run in sorted(runs)
+        if not (one.is_finished(run) and other.is_finished(run))
+        or not same(one.table(run), other.table(run))
+    ]
+
+
+def trial(
+    folder: Path,
+    *,
+    times: int,
+    seed: int = 0,
+    workers: int = 2,
+    horizon: int = 60_000,
+    seeds: int = 80,
+    policies: Sequence[str] = ("banditsrl-egreedy", "glrt-linucb"),
+    cache: Path | None = None,
+) -> tuple[int, list[str]]:
+    """Kill `times` times; the number of sweeps compared, and what differed."""
+    rng = random.Random(seed)
+    file = folder / "sweep.yaml"
+    file.write_text(SWEEP.format(horizon=horizon, seeds=seeds, policies=list(policies)))
+    quiet, n_killed, n_sweeps = folder / "undisturbed", 0, 0
+    finish(start(file, quiet, workers=workers, cache=cache))
+    wrong: list[str] = []
+    while n_killed < times:
+        n_sweeps += 1
+        out = folder / f"disturbed{n_sweeps}"
+        while n_killed < times:
+            process = start(file, out, workers=workers, cache=cache)
+            await_work(process, out)
+            time.sleep(rng.expovariate(1.0 / MEAN_SECONDS))
+            if not kill(process, everyone=rng.random() < 0.5):
+                break
+            n_killed += 1
+        finish(start(file, out, workers=workers, cache=cache))
+        wrong += differences(quiet, out)
+    return n_sweeps, wrong
+
+
+def await_work(process: subprocess.Popen[bytes], out: Path) -> None:
+    """Return when a run has begun that was not finished before this start."""
+    while process.poll() is None:
+        for environment in out.glob("runs/*/environment.json"):
+            recent = time.time() - environment.stat().st_mtime < 1.0
+            if recent and not (environment.parent / "table.parquet").exists():
+                return
+        time.sleep(0.01)
+
+
+def main() -> int:
+    """Run the trial and say what came of it."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--times", type=int, default=20)
+    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--seed", type=int, default=0)
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        n_sweeps, wrong = trial(
+            Path(folder), times=arguments.times, workers=arguments.workers, seed=arguments.seed
+        )
+    print(f"{arguments.times} kills in {n_sweeps} sweeps; tables that differ: {len(wrong)}")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,143 @@
+"""How is a stream dealt? Exactly as `banditsrl.simulate` deals it for that seed, and checked so.
+
+    python benchmarks/peers/dealing.py PROBLEM SEED STEPS FOLDER
+
+The check plays our LinUCB with `simulate` and a notebook around it: the contexts, rewards and
+regret it met must be those of the stream.
+"""
+
+import argparse
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+from numpy.typing import NDArray
+from streams import Stream, regret_curve, save, stream_path
+
+import banditsrl
+from banditsrl.experiments import rounds
+from banditsrl.linear.lanes import double
+from banditsrl.policies.history import BLOCK
+
+N_CHECKED = BLOCK + 256
+"""Steps of the check: more than one block of randomness."""
+
+ROUNDING = 1e-12
+"""Of one reward or regret: compiled alone or within a loop, a product and a sum may be fused."""
+
+
+class Dealt(NamedTuple):
+    """The rounds of one seed, contexts as the problem's own indices."""
+
+    indices: NDArray[np.int64]  # (n,)
+    stream: Stream
+
+
+@double
+def deal(problem: Any, seed: int, steps: int) -> Dealt:
+    """The first `steps` rounds of a seed."""
+    keys = rounds.named_keys(jnp.asarray(np.asarray([seed])))
+    n_blocks = -(-steps // BLOCK)
+    blocks = [rounds.deal(problem, keys, jnp.asarray(block)) for block in range(n_blocks)]
+    indices = jnp.concatenate([block.contexts[:, 0] for block in blocks])[:steps]
+    noises = jnp.concatenate([block.noises[:, 0] for block in blocks])[:steps]
+    means = jax.vmap(problem.means)(indices)  # (n, A)
+    rewards = jax.vmap(problem.reward)(means, noises)  # (n, A)
+    vectors = context_vectors(problem)[np.asarray(indices)]
+    stream = Stream(vectors, np.asarray(means), np.asarray(rewards))
+    return Dealt(np.asarray(indices, dtype=np.int64), stream)
+
+
+def context_vectors(problem: Any) -> NDArray[np.float32]:
+    """The vectors of all contexts, (n_contexts, n_columns), before any code of an action."""
+    inputs = problem.representations[0]
+    if hasattr(inputs, "table"):
+        return np.asarray(inputs.table, dtype=np.float32)
+    n_columns = inputs.features.shape[2] - problem.n_actions  # the one-hot code comes last
+    return np.asarray(inputs.features[:, 0, :n_columns], dtype=np.float32)
+
+
+class Notes(NamedTuple):
+    """What a policy met and did, one entry per step."""
+
+    n: Array
+    contexts: Array
+    actions: Array
+    rewards: Array
+
+
+class Notebook(eqx.Module):
+    """A policy that plays as another one does and writes everything down."""
+
+    base: Any
+    horizon: int = eqx.field(static=True)
+    lanes: int = eqx.field(static=True, default=1)
+
+    def init(self, key: Array) -> tuple[Any, Notes]:
+        """The state of the other one, and empty notes."""
+        whole, real = jnp.zeros(self.horizon, jnp.int32), jnp.zeros(self.horizon, jnp.float64)
+        return self.base.init(key), Notes(jnp.zeros((), jnp.int32), whole, whole, real)
+
+    def act(self, state: tuple[Any, Notes], context: Any, mask: Any, key: Array) -> Any:
+        """What the other one does."""
+        return self.base.act(state[0], context, mask, key)
+
+    def learn(
+        self, state: tuple[Any, Notes], context: Any, action: Any, reward: Any
+    ) -> tuple[Any, Notes]:
+        """Learn, and note the round."""
+        base, notes = state
+        written = Notes(
+            notes.n + 1,
+            notes.contexts.at[notes.n].set(context),
+            notes.actions.at[notes.n].set(action),
+            notes.rewards.at[notes.n].set(reward),
+        )
+        return self.base.learn(base, context, action, reward), written
+
+
+def check(problem: Any, seed: int, dealt: Dealt) -> None:
+    """Refuse a stream that is not what `simulate` deals."""
+    n = min(N_CHECKED, len(dealt.indices))
+    policy = Notebook(banditsrl.make_policy("linucb", problem), horizon=n)
+    result = banditsrl.simulate(problem, policy, horizon=n, seeds=[seed], steps=[n])
+    notes = jax.tree.map(lambda leaf: np.asarray(leaf)[..., 0], result.state[1])
+    actions = notes.actions.astype(np.int64)
+    paid = dealt.stream.rewards[np.arange(n), actions]
+    replayed = regret_curve(dealt.stream, actions)[-1]
+    same = {
+        "contexts": np.array_equal(notes.contexts, dealt.indices[:n]),
+        "rewards": np.abs(notes.rewards - paid).max() < ROUNDING,
+        "regret": abs(replayed - result.regret[0, -1]) < ROUNDING * n,
+    }
+    for what, agrees in same.items():
+        if not agrees:
+            raise RuntimeError(f"{problem.name}, seed {seed}: the stream has other {what}.")
+
+
+def make_problem(name: str) -> Any:
+    """The problem of the benchmark with this name: its defaults."""
+    return banditsrl.make_problem(name)
+
+
+def main() -> None:
+    """Deal one stream, check it, write it."""
+    parser = argparse.ArgumentParser(description="Deal the stream of one problem and seed.")
+    parser.add_argument("problem")
+    parser.add_argument("seed", type=int)
+    parser.add_argument("steps", type=int)
+    parser.add_argument("folder", type=Path)
+    arguments = parser.parse_args()
+    problem = make_problem(arguments.problem)
+    dealt = deal(problem, arguments.seed, arguments.steps)
+    check(problem, arguments.seed, dealt)
+    path = stream_path(arguments.folder, arguments.problem, arguments.seed, arguments.steps)
+    save(path, dealt.stream)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,233 @@
+"""What came of the benchmark? A table, a figure and one file of numbers, from the records of runs.
+
+    python benchmarks/peers/report.py [--folder build/peers] [--out benchmarks/results]
+
+Each library stands in the table with its best setting per problem, the one of least mean regret at
+the end; ours has one line per setting, the same for all problems. Bands are 95% intervals of the
+mean over seeds (Student's t).
+"""
+
+import argparse
+import json
+import math
+import statistics
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from figure import draw
+from provenance import read
+from settings import SETTINGS, TITLES
+from streams import CHECKPOINTS, PROBLEMS
+
+T_975 = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262)
+"""97.5% quantiles of Student's t with 1, 2, ... degrees of freedom."""
+
+
+class Row(NamedTuple):
+    """One setting of one library on one problem, over its seeds."""
+
+    problem: str
+    runner: str
+    setting: str
+    n_seeds: int
+    regret: dict[int, tuple[float, float]]  # step: mean, half width of the interval
+    microseconds: float
+    clock_microseconds: float
+    memory_mb: float
+    compile_seconds: float | None
+    lanes: int | None
+    best: bool
+
+    @property
+    def final(self) -> float:
+        """Mean regret at the last checkpoint."""
+        return self.regret[max(self.regret)][0]
+
+
+def main() -> None:
+    """Read the records and write the three files."""
+    parser = argparse.ArgumentParser(description="Report the comparison with other libraries.")
+    parser.add_argument("--folder", type=Path, default=Path("build/peers"))
+    parser.add_argument("--out", type=Path, default=Path("benchmarks/results"))
+    parser.add_argument("--steps", type=int, default=CHECKPOINTS[-1])
+    asked = parser.parse_args()
+    records = [json.loads(path.read_text()) for path in sorted(asked.folder.glob("runs/*.json"))]
+    records = [record for record in records if record["steps"] == asked.steps]
+    rows = summarised(records)
+    if not rows:
+        raise SystemExit(f"{asked.folder}: holds no finished runs of {asked.steps} steps.")
+    asked.out.mkdir(parents=True, exist_ok=True)
+    made = read(asked.folder)
+    words = markdown(rows, records, made)
+    (asked.out / "peers.md").write_text(words)
+    (asked.out / "peers.json").write_text(
+        json.dumps({**made, **numbers(rows, records)}, indent=1) + "\n"
+    )
+    draw(rows, asked.out / "peers.png")
+    print(words)
+
+
+def summarised(records: Iterable[dict[str, Any]]) -> list[Row]:
+    """One row per problem, library and setting, in the order of the settings."""
+    groups: dict[tuple[str, str, str], list[dict[str, Any]]] = defaultdict(list)
+    for record in records:
+        if record["status"] == "done" and record["regret"]:
+            groups[record["problem"], record["runner"], record["setting"]].append(record)
+    order = [(p, r, s) for p in PROBLEMS for r, names in SETTINGS.items() for s in names]
+    rows = [_row(key, groups[key]) for key in order if groups[key]]
+    best = {
+        min(alike, key=lambda row: row.final)[:3]
+        for alike in _grouped(rows)
+        if alike[0].runner != "ours"
+    }
+    return [row._replace(best=row[:3] in best) for row in rows]
+
+
+def interval(values: Sequence[float]) -> tuple[float, float]:
+    """Mean and half width of its 95% interval; nan for one value."""
+    n = len(values)
+    if n == 1:
+        return values[0], math.nan
+    quantile = T_975[n - 2] if n - 2 < len(T_975) else 1.96
+    return statistics.fmean(values), quantile * statistics.stdev(values) / math.sqrt(n)
+
+
+def markdown(rows: list[Row], records: list[dict[str, Any]], made: dict[str, Any]) -> str:
+    """The report: one table per problem, then all settings, then what failed."""
+    steps = sorted(rows[0].regret)
+    lines = ["# banditsrl and its peers", "", *_preamble(rows, made), ""]
+    for problem in PROBLEMS:
+        here = [row for row in rows if row.problem == problem]
+        shown = [row for row in here if row.best or row.runner == "ours"]
+        if shown:
+            lines += [f"## {problem}", "", *_table(shown, steps), ""]
+    lines += ["## All settings", ""]
+    lines += _table(rows, steps[-1:], with_problem=True)
+    lines += ["", *_failures(records)]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def numbers(rows: list[Row], records: list[dict[str, Any]]) -> dict[str, Any]:
+    """Everything in the table, the versions, and the curves of the mean regret."""
+    versions = {name: v for record in records for name, v in record.get("versions", {}).items()}
+    return {
+        "versions": versions,
+        "rows": [
+            {**row._asdict(), "regret": {str(s): _plain(m) for s, m in row.regret.items()}}
+            for row in rows
+        ],
+        "curves": [_curve(row, records) for row in rows],
+        "not_done": [record for record in records if record["status"] != "done"],
+    }
+
+
+def _row(key: tuple[str, str, str], records: list[dict[str, Any]]) -> Row:
+    def median(name: str) -> float:
+        return float(statistics.median(record[name] for record in records))
+
+    ours = "compile_seconds" in records[0]
+    return Row(
+        *key,
+        n_seeds=len(records),
+        regret={
+            int(step): interval([record["regret"][step] for record in records])
+            for step in records[0]["regret"]
+        },
+        microseconds=median("microseconds"),
+        clock_microseconds=median("clock_microseconds"),
+        memory_mb=max(record["memory_mb"] for record in records),
+        compile_seconds=median("compile_seconds") if ours else None,
+        lanes=records[0].get("lanes"),
+        best=False,
+    )
+
+
+def _grouped(rows: list[Row]) -> list[list[Row]]:
+    """Rows of the same library and problem together."""
+    groups: dict[tuple[str, str], list[Row]] = defaultdict(list)
+    for row in rows:
+        groups[row.problem, row.runner].append(row)
+    return list(groups.values())
+
+
+def _preamble(rows: list[Row], made: dict[str, Any]) -> list[str]:
+    seeds = sorted({row.n_seeds for row in rows})
+    told = " to ".join(str(n) for n in ([seeds[0]] if len(seeds) == 1 else [seeds[0], seeds[-1]]))
+    how = (
+        f"Mean regret ± half the 95% interval over {told} seeds; the same contexts and the same "
+        "reward noise for everybody. Peers: their best setting per problem (*). Ours: one setting "
+        "for all problems. Time is processor time of act and learn per step, without compilation "
+        "(given apart); memory is what a run adds to the process after imports and data."
+    )
+    cpu, cores = made["machine"].get("cpu", "an unknown machine"), made["machine"].get("cores", "?")
+    commands = ", then ".join(f"`{command}`" for command in made["commands"])
+    where = (
+        f"Made by {commands or 'an unknown command'} and `report.py` on {cpu} ({cores} cores; one "
+        "run at a time, one thread each)."
+    )
+    return [
+        where,
+        "",
+        how,
+    ]
+
+
+def _table(rows: list[Row], steps: list[int], *, with_problem: bool = False) -> list[str]:
+    heads = ["library", "setting", *[f"regret at {step:,}" for step in steps]]
+    heads += ["us per step", "compile s", "peak MB", "seeds"]
+    if with_problem:
+        heads.insert(0, "problem")
+    lines = [f"| {' | '.join(heads)} |", "|" + "---|" * len(heads)]
+    least = min(row.final for row in rows)
+    for row in rows:
+        bold = not with_problem and row.final == least
+        cells = [TITLES[row.runner], row.setting + (" *" if row.best else "")]
+        cells += [_number(row.regret[step], bold=bold and step == steps[-1]) for step in steps]
+        cells += [f"{row.microseconds:,.0f}"]
+        cells += ["" if row.compile_seconds is None else f"{row.compile_seconds:.1f}"]
+        cells += [f"{row.memory_mb:.0f}", str(row.n_seeds)]
+        lines.append(f"| {' | '.join([row.problem, *cells] if with_problem else cells)} |")
+    return lines
+
+
+def _number(value: tuple[float, float], *, bold: bool) -> str:
+    mean, half = value
+    word = f"{mean:,.0f}" if math.isnan(half) else f"{mean:,.0f} ± {half:,.0f}"
+    return f"**{word}**" if bold else word
+
+
+def _failures(records: list[dict[str, Any]]) -> list[str]:
+    failed = [record for record in records if record["status"] != "done"]
+    if not failed:
+        return []
+    lines = ["## Not done", ""]
+    for record in failed:
+        why = str(record.get("error", record.get("reason"))).splitlines()[-1]
+        name = f"{TITLES[record['runner']]}, {record['setting']}"
+        lines.append(f"- {name} on {record['problem']}, seed {record['seed']}: {why}")
+    return lines
+
+
+def _curve(row: Row, records: list[dict[str, Any]]) -> dict[str, Any]:
+    alike = [
+        record["curve"]
+        for record in records
+        if record["status"] == "done"
+        and (record["problem"], record["runner"], record["setting"]) == row[:3]
+    ]
+    steps = [step for step, _ in alike[0]]
+    columns = zip(*[[value for _, value in curve] for curve in alike], strict=True)
+    means = [statistics.fmean(values) for values in columns]
+    told = {"problem": row.problem, "runner": row.runner, "setting": row.setting}
+    return {**told, "steps": steps, "regret": [round(value, 3) for value in means]}
+
+
+def _plain(value: tuple[float, float]) -> dict[str, float | None]:
+    """JSON has no nan."""
+    return {"mean": value[0], "half_width": None if math.isnan(value[1]) else value[1]}
+
+
+if __name__ == "__main__":
+    main()

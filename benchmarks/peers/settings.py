@@ -1,0 +1,58 @@
+"""Which settings are run? Those of every library, by name, in the order of the table.
+
+They stand here and not beside the code that uses them, since planning the runs must not import
+four libraries. Each library's module says why these.
+"""
+
+from typing import Any
+
+FIRST = "--interactions ca"
+SECOND = "--interactions ca --interactions cca"
+
+VW = {
+    "squarecb, first order": f"--squarecb {FIRST}",
+    "squarecb, second order": f"--squarecb {SECOND}",
+    "epsilon 0.1, first order": f"--epsilon 0.1 {FIRST}",
+    "epsilon 0.1, second order": f"--epsilon 0.1 {SECOND}",
+    "epsilon 0.02, first order": f"--epsilon 0.02 {FIRST}",
+    "epsilon 0.02, second order": f"--epsilon 0.02 {SECOND}",
+}
+"""Options of the command line."""
+
+MABWISER = {
+    "alpha 0.1": (0.1, False),
+    "alpha 1": (1.0, False),
+    "alpha 0.1, intercept": (0.1, True),
+    "alpha 1, intercept": (1.0, True),
+}
+"""Alpha, and whether a constant column is added."""
+
+OURS: dict[str, tuple[str, str | None]] = {
+    "banditsrl-auto": ("banditsrl-auto", None),
+    "nn-banditsrl-egreedy, default": ("nn-banditsrl-egreedy", "default"),
+    "nn-banditsrl-egreedy, paper": ("nn-banditsrl-egreedy", "paper"),
+    "linucb": ("linucb", None),
+}
+"""Policy and preset."""
+
+CALVERA: dict[str, dict[str, Any]] = {
+    "NeuralLinear": {"learning_rate": 1e-4},
+    "NeuralLinear, lazy, rate 1e-3": {"learning_rate": 1e-3, "lazy_uncertainty_update": True},
+    "NeuralUCB": {"learning_rate": 1e-4},
+    "NeuralUCB, rate 1e-3": {"learning_rate": 1e-3},
+}
+"""What differs from its documented settings."""
+
+SETTINGS: dict[str, dict[str, Any]] = {
+    "vw": dict(VW),
+    "mabwiser": dict(MABWISER),
+    "ours": dict(OURS),
+    "calvera": dict(CALVERA),
+}
+
+TITLES = {
+    "vw": "Vowpal Wabbit",
+    "mabwiser": "MABWiser LinUCB",
+    "ours": "banditsrl",
+    "calvera": "calvera",
+}

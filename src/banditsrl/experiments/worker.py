@@ -1,0 +1,140 @@
+"""How is one run carried out? Built, simulated with a checkpoint, and turned into a table."""
+
+import os
+import time
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from banditsrl.errors import StateFileError
+from banditsrl.experiments.building import build
+from banditsrl.experiments.checkpoint import FileCheckpoint
+from banditsrl.experiments.environment import versions
+from banditsrl.experiments.simulate import simulate
+from banditsrl.experiments.spec import RunSpec
+from banditsrl.experiments.store import Store
+from banditsrl.experiments.tables import table_of
+
+if TYPE_CHECKING:
+    import polars as pl
+
+CHECKPOINT_SECONDS = 30.0
+"""Between two saves, unless the variable BANDITSRL_CHECKPOINT_SECONDS says otherwise."""
+
+TELL_SECONDS = 0.5
+"""Between two reports of progress of one worker."""
+
+
+class Job(NamedTuple):
+    """A run that is to be done."""
+
+    spec: RunSpec
+    label: str
+    seconds: float  # expected
+
+    @property
+    def n_steps(self) -> int:
+        """Steps over all seeds."""
+        return self.spec.horizon * len(self.spec.seeds)
+
+
+class Status(NamedTuple):
+    """What a worker is doing."""
+
+    run: str
+    label: str
+    done: int  # steps over all seeds
+    total: int
+    regret: float  # mean over seeds, so far
+
+
+class Outcome(NamedTuple):
+    """What came of a run: an error, or none."""
+
+    run: str
+    seconds: float
+    regret: float = float("nan")
+    error: str | None = None
+
+
+Tell = Callable[[Status], None]
+Say = Callable[[str], None]
+
+
+class Reporter:
+    """Progress of one run, passed on at most every half second."""
+
+    def __init__(self, job: Job, tell: Tell) -> None:
+        self.job = job
+        self.tell = tell
+        self._next = 0.0
+
+    def __call__(self, done: int, total: int, regret: float) -> None:
+        """Called by `simulate`."""
+        now = time.monotonic()
+        if now >= self._next:
+            self._next = now + TELL_SECONDS
+            self.tell(Status(self.job.spec.hash, self.job.label, done, total, regret))
+
+
+def simulated(job: Job, checkpoint: Path, *, tell: Tell, say: Say) -> tuple["pl.DataFrame", float]:
+    """The table of a run and its mean final regret; it goes on from its checkpoint."""
+    spec = job.spec
+    problem, policy = build(spec)
+    kept = FileCheckpoint(
+        checkpoint,
+        identity=f"{spec.hash} {dict(versions())}",
+        every=float(os.environ.get("BANDITSRL_CHECKPOINT_SECONDS", CHECKPOINT_SECONDS)),
+        say=say,
+    )
+    result = simulate(
+        problem,
+        policy,
+        horizon=spec.horizon,
+        seeds=spec.seeds,
+        steps=spec.steps,
+        progress=Reporter(job, tell),
+        checkpoint=kept,
+    )
+    return table_of(result, seconds=kept.spent + result.seconds), float(result.mean[-1])
+
+
+class Attempt(NamedTuple):
+    """An outcome with its table, or with the trace of its error."""
+
+    outcome: Outcome
+    table: "pl.DataFrame | None"
+    trace: str
+
+
+def attempted(job: Job, checkpoint: Path, *, tell: Tell, say: Say) -> Attempt:
+    """Do a run; an error becomes part of the outcome, so that other runs go on."""
+    started = time.perf_counter()
+    try:
+        try:
+            table, regret = simulated(job, checkpoint, tell=tell, say=say)
+        except StateFileError as error:
+            say(f"{checkpoint}: {error} It is ignored; the run starts again.")
+            checkpoint.unlink()
+            table, regret = simulated(job, checkpoint, tell=tell, say=say)
+    except Exception as error:
+        sentence = f"{type(error).__name__}: {error}".strip().splitlines()[0]
+        failed = Outcome(job.spec.hash, time.perf_counter() - started, error=sentence)
+        return Attempt(failed, None, traceback.format_exc())
+    seconds = time.perf_counter() - started
+    return Attempt(Outcome(job.spec.hash, seconds, regret), table, "")
+
+
+def done_in_store(job: Job, store: Store, *, command: str, tell: Tell, say: Say) -> Outcome:
+    """Do a run and put it into its folder; an error is written down there."""
+    try:
+        checkpoint = store.begin(job.spec, command=command) / "checkpoint.npz"
+        outcome, table, trace = attempted(job, checkpoint, tell=tell, say=say)
+        if table is None:
+            store.fail(job.spec, trace)
+        else:
+            store.finish(job.spec, table)
+    except OSError as error:
+        return Outcome(job.spec.hash, 0.0, error=f"{store.folder(job.spec.hash)}: {error}")
+    return outcome

@@ -1,0 +1,243 @@
+"""Policies by name: presets, settings and where they go, and the contract of the neural half."""
+
+from typing import Any
+
+import equinox as eqx
+import numpy as np
+import pytest
+
+import banditsrl
+from banditsrl.errors import InvalidArgument, UnknownName
+from banditsrl.policies import POLICIES
+from banditsrl.policies.presets import PRESETS
+from banditsrl.problems import TableProblem
+
+NETWORKED = [
+    "nn-banditsrl-linucb", "nn-banditsrl-lints", "nn-banditsrl-egreedy", "nn-banditsrl-igw",
+    "neural-linucb", "neural-lints", "neural-egreedy", "igw-nn", "igw-ref", "neuralucb",
+]  # fmt: skip
+FOURIER = ["rff-linucb", "rff-egreedy"]
+
+PAPER = {
+    "layers": (50, 50, 50, 50, 10), "activation": "relu", "gamma": 1.2, "delta": 0.01, "lam": 1.0,
+    "glrt_scale": 5.0, "loss": "weak", "loss_weight": 1.0, "optimizer": "sgd",
+    "learning_rate": 1e-3, "schedule": "constant", "batch": 128, "passes": 30, "max_updates": None,
+    "ucb_scale": 1.0, "epsilon": "t^-1/3",
+}  # fmt: skip
+"""The paper's table."""
+
+
+@pytest.fixture(scope="module")
+def problems() -> dict[str, Any]:
+    """Contexts by index with features, by index with columns, and by vector; five actions each."""
+    rng = np.random.default_rng(0)
+    columns, labels = rng.normal(size=(10, 2)), np.arange(10) % 5
+    return {
+        "wheel": banditsrl.make_problem("wheel", n_contexts=10),
+        "table": TableProblem(columns, labels),
+        "fresh": banditsrl.make_problem("wheel", n_contexts=None),
+    }
+
+
+@pytest.fixture(scope="module")
+def wheel(problems: dict[str, Any]) -> banditsrl.FiniteProblem:
+    return problems["wheel"]
+
+
+def small(name: str, problem: Any, **settings: Any) -> Any:
+    sizes: dict[str, Any] = {"rff_dim": 4} if name in FOURIER else {"layers": (8, 4)}
+    if name.endswith("lints"):
+        sizes["draws"] = 5
+    return banditsrl.make_policy(name, problem, **{**sizes, **settings})
+
+
+@pytest.mark.parametrize(("name", "kind"), [("nn-banditsrl-egreedy", "table"), ("igw-nn", "fresh")])
+def test_the_contract_is_kept_with_every_kind_of_context(
+    name: str, kind: str, problems: dict[str, Any]
+) -> None:
+    """Rows of a table and vectors; every name, with features by index, is in `test_contract`."""
+    policy = small(name, problems[kind])
+    assert len(banditsrl.check_policy(policy, problems[kind])) == 8
+
+
+@pytest.mark.parametrize("name", NETWORKED + FOURIER)
+def test_a_pmf_is_exact_but_for_thompson_sampling(
+    name: str, wheel: banditsrl.FiniteProblem
+) -> None:
+    assert small(name, wheel).pmf_draws == (5 if name.endswith("lints") else 0)
+
+
+def test_the_names_are_all_there() -> None:
+    assert set(NETWORKED + FOURIER) <= set(POLICIES)
+
+
+# Presets.
+
+
+@pytest.mark.parametrize("name", ["magic", "shuttle", "wheel", "covertype"])
+def test_the_paper_s_preset_is_its_table(name: str) -> None:
+    problem = TableProblem([[0.0], [1.0]], [0, 1], name=name)
+    rate = 1e-4 if name == "covertype" else 1e-3
+    assert PRESETS["paper"](problem) == {**PAPER, "learning_rate": rate}
+    policy = banditsrl.make_policy("nn-banditsrl-egreedy", problem, preset="paper")
+    assert policy.training == banditsrl.Training(learning_rate=rate)
+    assert policy.network.layers == PAPER["layers"]
+    assert (policy.gamma, policy.glrt_scale, policy.refit) == (1.2, 5.0, "ridge")
+    assert policy.settings == (0.5, 1.0, 0.01, "paper")
+    assert policy.base.epsilon == "t^-1/3"
+
+
+def test_the_default_preset_is_one_for_all_problems_and_used_when_none_is_named(
+    wheel: banditsrl.FiniteProblem,
+) -> None:
+    covertype = TableProblem([[0.0], [1.0]], [0, 1], name="covertype")
+    assert PRESETS["default"](covertype) == PRESETS["default"](wheel)
+    assert set(PRESETS["default"](wheel)) >= set(PAPER)
+    unnamed, named = (
+        banditsrl.make_policy("nn-banditsrl-linucb", wheel, **chosen)
+        for chosen in ({}, {"preset": "default"})
+    )
+    assert eqx.tree_equal(unnamed, named)
+
+
+def test_what_is_set_by_name_overrides_a_preset(wheel: banditsrl.FiniteProblem) -> None:
+    for preset in PRESETS:
+        policy = banditsrl.make_policy(
+            "nn-banditsrl-egreedy", wheel, preset=preset,
+            layers=[7, 3], activation="tanh", batch=16, passes=2, learning_rate=0.5,
+            optimizer="adam", schedule="cosine", max_updates=9, loss="rayleigh", loss_weight=0.1,
+            gamma=1.5, delta=0.2, lam=3.0, sigma=0.7, glrt_scale=2.0, refit="sgd", refit_rate=0.1,
+            epsilon=0.3, conventions="authors",
+        )  # fmt: skip
+        assert (policy.network.layers, policy.network.activation) == ((7, 3), "tanh")
+        assert policy.network.dim == 3
+        assert policy.training == banditsrl.Training(
+            loss="rayleigh", loss_weight=0.1, optimizer="adam", learning_rate=0.5,
+            schedule="cosine", batch=16, passes=2, max_updates=9,
+        )  # fmt: skip
+        assert policy.settings == (0.7, 3.0, 0.2, "authors")
+        assert (policy.gamma, policy.glrt_scale) == (1.5, 2.0)
+        assert (policy.refit, policy.refit_rate) == ("sgd", 0.1)
+        assert policy.base.epsilon == 0.3
+
+
+def test_an_unknown_preset_is_refused_with_the_nearest(wheel: banditsrl.FiniteProblem) -> None:
+    with pytest.raises(UnknownName, match="no preset named 'papers'; did you mean 'paper'"):
+        banditsrl.make_policy("nn-banditsrl-igw", wheel, preset="papers")
+
+
+# Settings.
+
+
+@pytest.mark.parametrize(
+    ("name", "setting", "message"),
+    [
+        (
+            "nn-banditsrl-linucb",
+            "learn_rate",
+            "of NNBanditSRL named .*; did you mean 'learning_rate'",
+        ),
+        ("nn-banditsrl-linucb", "layer", "of NNBanditSRL named 'layer'; did you mean 'layers'"),
+        ("nn-banditsrl-linucb", "epsilon", "of NNBanditSRL named 'epsilon'"),
+        ("nn-banditsrl-egreedy", "ucb_scale", "of NNBanditSRL named 'ucb_scale'"),
+        ("neuralucb", "glrt_scale", "of NeuralUCB named 'glrt_scale'"),
+        ("neuralucb", "ucbscale", "of NeuralUCB named 'ucbscale'; did you mean 'ucb_scale'"),
+        ("rff-linucb", "layers", "of LinUCB named 'layers'"),
+        ("rff-egreedy", "epsilons", "of EpsilonGreedy named .*; did you mean 'epsilon'"),
+        ("linucb", "batch", "of LinUCB named 'batch'"),
+    ],
+)
+def test_an_unknown_setting_is_refused(
+    name: str, setting: str, message: str, wheel: banditsrl.FiniteProblem
+) -> None:
+    with pytest.raises(UnknownName, match=f"There is no setting {message}"):
+        banditsrl.make_policy(name, wheel, **{setting: 1})
+
+
+@pytest.mark.parametrize(
+    ("name", "fixed"),
+    [
+        ("neural-linucb", ["loss", "glrt_scale"]),
+        ("neural-lints", ["loss", "glrt_scale"]),
+        ("neural-egreedy", ["loss", "glrt_scale"]),
+        ("igw-nn", ["loss", "glrt_scale", "refit"]),
+        ("igw-ref", ["loss", "glrt_scale", "refit"]),
+        ("neuralucb", ["loss"]),
+    ],
+)
+def test_what_makes_a_special_case_special_can_not_be_set(
+    name: str, fixed: list[str], wheel: banditsrl.FiniteProblem
+) -> None:
+    for setting in fixed:
+        with pytest.raises(UnknownName, match=f"There is no setting of .* named '{setting}'"):
+            banditsrl.make_policy(name, wheel, **{setting: 1.0})
+
+
+OFF: dict[str, Any] = {"loss": "none", "glrt_scale": None}
+
+
+@pytest.mark.parametrize("preset", ["paper", "default"])
+@pytest.mark.parametrize(
+    ("special", "general", "switches"),
+    [
+        ("neural-linucb", "nn-banditsrl-linucb", OFF),
+        ("neural-lints", "nn-banditsrl-lints", OFF),
+        ("neural-egreedy", "nn-banditsrl-egreedy", OFF),
+        ("igw-nn", "nn-banditsrl-igw", {**OFF, "refit": "none"}),
+        ("igw-ref", "nn-banditsrl-igw", {**OFF, "refit": "ridge"}),
+    ],
+)
+def test_special_cases_are_the_general_policy_with_switches_off(
+    special: str, general: str, switches: Any, preset: str, wheel: banditsrl.FiniteProblem
+) -> None:
+    """The same object, settings and all, so the same numbers (see test_neural for a run)."""
+    one = banditsrl.make_policy(special, wheel, preset=preset, layers=(8, 4))
+    other = banditsrl.make_policy(general, wheel, preset=preset, layers=(8, 4), **switches)
+    assert eqx.tree_equal(one, other)
+    assert one.training.loss == "none"
+    assert one.glrt_scale is None
+
+
+def test_neuralucb_takes_its_own_settings(wheel: banditsrl.FiniteProblem) -> None:
+    policy = banditsrl.make_policy(
+        "neuralucb", wheel, preset="paper", layers=(8, 4), ucb_scale=0.3, lam=2.0, gamma=1.4
+    )
+    assert (policy.ucb_scale, policy.lam, policy.gamma) == (0.3, 2.0, 1.4)
+    assert policy.training == banditsrl.Training(loss="none")
+    assert policy.network.dim == 4
+
+
+def test_fourier_features_are_set_by_name(wheel: banditsrl.FiniteProblem) -> None:
+    policy = banditsrl.make_policy("rff-linucb", wheel, rff_dim=6, rff_seed=2, ucb_scale=0.5)
+    features = banditsrl.Fourier(wheel.representations[0], dim=6, seed=2)
+    assert np.array_equal(policy.representation.embed(3), features.embed(3))
+    assert (policy.ucb_scale, policy.sigma) == (0.5, 0.2)
+    assert banditsrl.make_policy("rff-egreedy", wheel).representation.dim == 100
+
+
+def test_inputs_are_picked_by_number(wheel: banditsrl.FiniteProblem) -> None:
+    vardim = banditsrl.make_problem("vardim-realizable")
+    policy = banditsrl.make_policy("neuralucb", vardim, representation=1)
+    assert policy.network.inputs.dim == vardim.representations[1].dim
+    for name in ("igw-nn", "neuralucb", "rff-linucb"):
+        with pytest.raises(InvalidArgument, match="representation must be below 1, got 1"):
+            banditsrl.make_policy(name, wheel, representation=1)
+
+
+def test_the_noise_level_is_the_problem_s_unless_given(problems: dict[str, Any]) -> None:
+    levels = {
+        kind: small("nn-banditsrl-igw", problem).settings.sigma
+        for kind, problem in problems.items()
+    }
+    assert levels == {"wheel": 0.2, "table": 0.5, "fresh": 0.2}
+    quiet = banditsrl.make_problem("wheel", n_contexts=10, noise_std=0.0)
+    assert small("nn-banditsrl-igw", quiet).settings.sigma is None
+    assert small("nn-banditsrl-igw", problems["wheel"], sigma=0.9).settings.sigma == 0.9
+
+
+def test_bases_get_their_settings(wheel: banditsrl.FiniteProblem) -> None:
+    igw = small("igw-ref", wheel, gamma1=50.0, gamma2=0.5, gamma=1.3)
+    assert (igw.base.gamma1, igw.base.gamma2, igw.gamma) == (50.0, 0.5, 1.3)
+    lints = small("neural-lints", wheel, ts_scale=0.2, draws=9)
+    assert (lints.base.ts_scale, lints.pmf_draws) == (0.2, 9)
+    assert small("neural-linucb", wheel, ucb_scale=0.1).base.ucb_scale == 0.1

@@ -1,0 +1,60 @@
+"""The wide embedding against its formula, and where its columns come from."""
+
+import numpy as np
+import pytest
+
+import banditsrl
+from banditsrl.linear.lanes import double
+from banditsrl.problems import TableProblem, Wheel
+from banditsrl.representations.fixed import Mapped
+from banditsrl.representations.wide import MOST_PLAIN, Scaling, Wide
+
+
+def by_formula(wide: Wide, scaling: Scaling, x: np.ndarray) -> np.ndarray:
+    z = (x - np.asarray(scaling.mean)) / np.asarray(scaling.deviation)
+    waves = np.cos(z @ np.asarray(wide.matrix) + np.asarray(wide.phase))
+    return np.concatenate([[1.0], z / np.sqrt(len(x)), np.sqrt(2.0 / len(waves)) * waves])
+
+
+@double
+def test_a_coded_context_is_embedded_by_the_formula_alike_for_every_action() -> None:
+    wide = Wide(Wheel().representations[0], n_features=6)
+    x = np.array([0.3, -0.5], dtype=np.float32)
+    scaling = Scaling(np.array([0.1, 0.2]), np.array([0.5, 2.0]))
+    psi = np.asarray(wide.embed(scaling, x))
+    assert psi.shape == (5, wide.dim) == (5, 1 + 2 + 6)
+    for action in range(5):
+        np.testing.assert_allclose(psi[action], by_formula(wide, scaling, x), rtol=1e-12)
+
+
+@double
+def test_of_a_table_only_the_columns_of_the_context_are_taken() -> None:
+    problem = banditsrl.make_problem("wheel", n_contexts=7)
+    wide = Wide(problem.representations[0])
+    features = problem.representations[0].features
+    assert wide.n_columns == 2
+    np.testing.assert_array_equal(wide.rows(3), features[3, :1, :2])
+
+
+@double
+def test_of_other_representations_every_action_has_its_row() -> None:
+    table = np.random.default_rng(0).normal(size=(4, 3, 2))
+    assert Wide(table).rows(1).shape == (3, 2)
+    mapped = Mapped(lambda x: x * np.ones((3, 2)), n_actions=3, dim=2)
+    assert Wide(mapped).embed(Wide(mapped).unscaled(), 2.0).shape == (3, 1 + 2 + 128)
+
+
+@double
+def test_a_constant_column_adds_nothing() -> None:
+    wide = Wide(Wheel().representations[0], n_features=5)
+    scaling = Scaling(np.array([0.0, 0.4]), np.array([1.0, np.inf]))
+    one = wide.embed(scaling, np.array([0.2, 0.4], dtype=np.float32))
+    other = wide.embed(scaling, np.array([0.2, 0.9], dtype=np.float32))
+    np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.parametrize(("n_columns", "n_plain"), [(MOST_PLAIN, MOST_PLAIN), (300, MOST_PLAIN)])
+def test_many_columns_are_projected(n_columns: int, n_plain: int) -> None:
+    rng = np.random.default_rng(1)
+    problem = TableProblem(rng.normal(size=(20, n_columns)), [0, 1] * 10)
+    assert Wide(problem.representations[0], n_features=8).dim == 1 + n_plain + 8
