@@ -6,6 +6,7 @@ from typing import Any, Protocol
 
 import matplotlib as mpl
 from matplotlib.figure import Figure
+from matplotlib.ticker import NullFormatter
 from settings import TITLES
 from streams import PROBLEMS
 
@@ -32,7 +33,7 @@ def draw(rows: Sequence[Any], path: Path) -> None:
     mpl.rcParams["font.size"] = 9
     problems = [name for name in PROBLEMS if any(row.problem == name for row in rows)]
     figure = Figure(figsize=(max(3.0 * len(problems), LEAST_WIDTH), 3.4), layout="constrained")
-    panels = figure.subplots(1, len(problems), squeeze=False)[0]
+    panels = figure.subplots(1, len(problems), squeeze=False, sharex=True)[0]
     for panel, name in zip(panels, problems, strict=True):
         _panel(panel, [row for row in rows if row.problem == name])
         panel.set_title(name)
@@ -62,6 +63,7 @@ def _panel(panel: Any, rows: Sequence[Shown]) -> None:
         if row.runner == "ours":
             panel.annotate(_short(row.setting), (at, mean), (5, 4), **_small(colour))
     panel.set_xscale("log")
+    panel.xaxis.set_minor_formatter(NullFormatter())
     panel.set_ylim(bottom=0)
     panel.margins(x=0.2)
     panel.grid(alpha=0.25)

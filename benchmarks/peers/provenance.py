@@ -3,6 +3,7 @@
 Times of two machines do not belong in one table, so a folder belongs to one machine.
 """
 
+import argparse
 import json
 import os
 import platform
@@ -20,9 +21,16 @@ def note(folder: Path) -> None:
     here = machine()
     if made["machine"] not in ({}, here):
         raise SystemExit(f"{folder}: must hold runs of this machine, got {made['machine']}.")
-    words = ["python", "benchmarks/peers/run.py", *sys.argv[1:]]
-    made["commands"] = list(dict.fromkeys([*made["commands"], shlex.join(words)]))
+    made["commands"] = list(dict.fromkeys([*made["commands"], command(sys.argv[1:])]))
     (folder / FILE).write_text(json.dumps({**made, "machine": here}, indent=1) + "\n")
+
+
+def command(words: list[str]) -> str:
+    """The command with these words, but for the folder, which is nobody else's."""
+    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    parser.add_argument("--folder")
+    _, rest = parser.parse_known_args(words)
+    return shlex.join(["python", "benchmarks/peers/run.py", *rest])
 
 
 def read(folder: Path) -> dict[str, Any]:

@@ -180,9 +180,10 @@ def _table(rows: list[Row], steps: list[int], *, with_problem: bool = False) -> 
     if with_problem:
         heads.insert(0, "problem")
     lines = [f"| {' | '.join(heads)} |", "|" + "---|" * len(heads)]
-    least = min(row.final for row in rows)
+    most = max(row.n_seeds for row in rows)
+    least = min(row.final for row in rows if row.n_seeds == most)
     for row in rows:
-        bold = not with_problem and row.final == least
+        bold = not with_problem and row.final == least and row.n_seeds == most
         cells = [TITLES[row.runner], row.setting + (" *" if row.best else "")]
         cells += [_number(row.regret[step], bold=bold and step == steps[-1]) for step in steps]
         cells += [f"{row.microseconds:,.0f}"]
