@@ -155,8 +155,8 @@ def summary_table(title: str, rows: list[Row]) -> Table:
             table.add_row(Text(f"  {row.policy}"), *_numbers(row))
     table.caption = (
         "2nd half: regret added after half of the steps; flat: seeds that added none;\n"
-        "cert.: share certified in the last tenth; wrong, cost: share of wrong\n"
-        "certificates and their regret"
+        "cert.: share certified in the last tenth; wrong, cost: share of all\n"
+        "rounds that were certified wrongly, and their regret"
     )
     return table
 
