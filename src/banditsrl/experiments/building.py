@@ -11,10 +11,7 @@ from banditsrl.experiments.spec import RunSpec, Settings, is_file
 from banditsrl.policies.catalogue import make_policy
 from banditsrl.problems.catalogue import PROBLEMS, make_problem
 from banditsrl.problems.tables import read_table
-from banditsrl.registry import Registry
 from banditsrl.representations.spectrum import diagnose
-
-PRESETS = ("paper", "default")
 
 N_PROBLEMS, N_POLICIES = 6, 256
 """How many are kept; the largest problem holds half a million contexts."""
@@ -83,14 +80,8 @@ def _policy(policy: str, preset: str | None, settings: Settings, problem: str, *
     chosen = dict(settings)
     if chosen.get("representation") == "worst":
         chosen["representation"] = worst_candidate(built)
-    if preset is not None:
-        presets: Registry[None] = Registry("preset")
-        for name in PRESETS:
-            presets.add(name, None)
-        presets[preset]
-        chosen["preset"] = preset
     with _named_errors(f"policy {policy}"):
-        return make_policy(policy, built, **chosen)
+        return make_policy(policy, built, preset=preset, **chosen)
 
 
 class _named_errors:  # noqa: N801  (used like a function)

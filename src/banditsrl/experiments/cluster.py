@@ -11,10 +11,10 @@ from typing import Any, NamedTuple
 
 from banditsrl.errors import InvalidArgument
 from banditsrl.experiments.engines import _to_stderr, limits, use_compilation_cache
-from banditsrl.experiments.environment import cache_folder
 from banditsrl.experiments.store import Store
 from banditsrl.experiments.tables import to_bytes
 from banditsrl.experiments.worker import Job, Outcome, Status, attempted
+from banditsrl.problems.sources import cache_dir
 
 MAX_RETRIES = 5
 """How often a run may lose its node."""
@@ -152,7 +152,7 @@ def _remotely(job: Job, board: Any) -> Delivery:
 
     use_compilation_cache()
     worker = ray.get_runtime_context().get_worker_id()[:6]
-    folder = cache_folder() / "checkpoints"
+    folder = cache_dir() / "checkpoints"
     folder.mkdir(parents=True, exist_ok=True)
     checkpoint = folder / f"{job.spec.hash}.npz"
 

@@ -19,9 +19,10 @@ from typing import Any, Protocol
 import jax
 
 from banditsrl.errors import InvalidArgument
-from banditsrl.experiments.environment import cache_folder, n_cores
+from banditsrl.experiments.environment import n_cores
 from banditsrl.experiments.store import Store
 from banditsrl.experiments.worker import Job, Outcome, Status, done_in_store
+from banditsrl.problems.sources import cache_dir
 
 ENGINES = ("local", "ray")
 
@@ -162,7 +163,7 @@ def use_compilation_cache() -> None:
     """Share compiled programs between processes and starts, unless a folder is set already."""
     config: Any = jax.config
     if not config.jax_compilation_cache_dir:
-        config.update("jax_compilation_cache_dir", str(cache_folder() / "compiled"))
+        config.update("jax_compilation_cache_dir", str(cache_dir() / "compiled"))
         config.update("jax_persistent_cache_min_compile_time_secs", 0.3)
 
 

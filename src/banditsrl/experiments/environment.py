@@ -5,7 +5,6 @@ import platform
 import time
 from functools import lru_cache
 from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path
 from typing import Any
 
 PACKAGES = ("banditsrl", "jax", "jaxlib", "equinox", "numpy")
@@ -39,12 +38,6 @@ def n_cores() -> int:
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
-
-
-def cache_folder() -> Path:
-    """Where this user keeps what can be made again."""
-    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(base) / "banditsrl"
 
 
 @lru_cache(maxsize=1)

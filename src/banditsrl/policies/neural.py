@@ -25,7 +25,7 @@ from banditsrl.linear.ridge import Ridge, empty, from_spectrum, squared_error
 from banditsrl.linear.spectra import spectra
 from banditsrl.policies.certified import CertifiedPolicy, CertifiedState, Facts
 from banditsrl.policies.history import History, Rounds, folded
-from banditsrl.policies.policy import setting
+from banditsrl.policies.policy import setting, unmapped_lanes
 from banditsrl.policies.training import Training, trained
 from banditsrl.representations.neural import Network, Weights
 
@@ -100,7 +100,7 @@ class NNBanditSRL(CertifiedPolicy):
     @property
     def lanes(self) -> int:
         """On a CPU seeds run one by one (training is cheaper unmapped), else side by side."""
-        return 1 if jax.default_backend() == "cpu" else 20
+        return unmapped_lanes()
 
     @property
     def tie(self) -> float:

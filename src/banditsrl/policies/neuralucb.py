@@ -28,6 +28,7 @@ from banditsrl.policies.policy import (
     quantile,
     setting,
     uniform_over,
+    unmapped_lanes,
     untested,
 )
 from banditsrl.policies.training import Training, trained
@@ -79,7 +80,7 @@ class NeuralUCB(Policy):
     @property
     def lanes(self) -> int:
         """As NN-BanditSRL."""
-        return 1 if jax.default_backend() == "cpu" else 20
+        return unmapped_lanes()
 
     @double
     def init(self, key: Array) -> NeuralUCBState:

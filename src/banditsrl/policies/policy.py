@@ -102,6 +102,11 @@ class Policy(eqx.Module):
         return 0
 
 
+def unmapped_lanes() -> int:
+    """Lanes of a policy whose one seed fills a core: on a CPU seeds run one by one, unmapped."""
+    return 1 if jax.default_backend() == "cpu" else 20
+
+
 def learned(policy: Any, state: Any, context: Any, action: Any, reward: Any, certified: Any) -> Any:
     """`policy.learn`, telling it whether the round was certified if it wants to know."""
     if "certified" in inspect.signature(policy.learn).parameters:

@@ -32,6 +32,7 @@ from banditsrl.policies.policy import (
     quantile,
     setting,
     uniform_over,
+    unmapped_lanes,
     untested,
 )
 from banditsrl.representations.wide import Scaling, Wide
@@ -81,7 +82,7 @@ class WideUCB(Policy):
     @property
     def lanes(self) -> int:
         """The blocks of one seed fill a core."""
-        return 1 if jax.default_backend() == "cpu" else 20
+        return unmapped_lanes()
 
     @double
     def init(self, key: Array) -> WideState:
