@@ -1,7 +1,7 @@
 """How do the libraries compare? All runs of the benchmark, one process at a time.
 
     python benchmarks/peers/run.py [--seeds 5] [--first-seed 100] [--steps 10000]
-        [--problems wheel magic] [--only vw "ours/linucb"] [--folder build/peers]
+        [--problems wheel magic] [--only vw "ours/linucb-disjoint"] [--folder build/peers]
 
 Every run is a process of its own with one thread, and leaves one JSON file in the folder; a run
 that is finished is not repeated, a failed one is written down with its error and tried again the

@@ -31,7 +31,7 @@ OURS: dict[str, tuple[str, str | None]] = {
     "banditsrl-auto": ("banditsrl-auto", None),
     "nn-banditsrl-egreedy, default": ("nn-banditsrl-egreedy", "default"),
     "nn-banditsrl-egreedy, paper": ("nn-banditsrl-egreedy", "paper"),
-    "linucb": ("linucb", None),
+    "linucb-disjoint": ("linucb-disjoint", None),
 }
 """Policy and preset."""
 

@@ -41,6 +41,18 @@ def test_settings_reach_their_part(problem: banditsrl.FiniteProblem) -> None:
     assert policy.explorer.wide.dim == 1 + 2 + 10
 
 
+def test_the_explorer_alone_has_a_name_and_leaves_the_columns_alone(
+    problem: banditsrl.FiniteProblem,
+) -> None:
+    policy = banditsrl.make_policy("linucb-disjoint", problem, ucb_scale=0.7, lam=2.0)
+    assert (policy.ucb_scale, policy.lam) == (0.7, 2.0)
+    with jax.enable_x64(True):
+        psi = policy.wide.embed(policy.wide.unscaled(), 3)
+    x = problem.representations[0].features[3, 0, :2]
+    expected = np.concatenate([[1.0], x / np.sqrt(2.0)])
+    np.testing.assert_allclose(psi, np.tile(expected, (5, 1)), rtol=1e-12)
+
+
 def test_parts_must_have_the_same_actions(auto: BanditSRLAuto) -> None:
     explorer = WideUCB(Wide(np.random.default_rng(0).normal(size=(4, 3, 2))))
     with pytest.raises(InvalidArgument, match="same number of actions, got 3 and 5"):
@@ -86,11 +98,12 @@ def test_the_network_is_compared_on_predictions_made_before_the_reward(
         phi = auto.certifier.embed(state.certifier, context)[action]
         network = float(phi @ state.certifier.ridge.theta)
         differences.append((network - reward) ** 2 - (float(values[action]) - reward) ** 2)
-        state = auto.learn(state, context, action, reward)
-    assert float(state.trial.n) == 8
-    assert np.isclose(float(state.trial.total), np.sum(differences))
-    assert np.isclose(float(state.trial.squares), np.sum(np.square(differences)))
-    assert float(state.trial.wide) > 0
+        state = auto.learn(state, context, action, reward, certified=len(differences) > 5)
+    for part, kept in enumerate((differences[:5], differences)):  # explored rounds, and all
+        assert float(state.trial.n[part]) == len(kept)
+        assert np.isclose(float(state.trial.total[part]), np.sum(kept))
+        assert np.isclose(float(state.trial.squares[part]), np.sum(np.square(kept)))
+    assert 0 < float(state.trial.wide[0]) < float(state.trial.wide[1])
 
 
 @double
@@ -104,14 +117,22 @@ def test_phi_t_holds_what_does_not_predict_clearly_worse(
         state = auto.learn(state, context, action, reward)
         history = appended(history, context, action, reward)
     refresh = banditsrl.compiled(auto).refresh
-    cases = ((-1.0, 0.1, [False, True]), (0.1, 1.0, [True, True]), (1.0, 0.1, [True, False]))
-    for mean, deviation, inside in cases:
-        n = 100.0
-        sums = (n, n * mean, n * (deviation**2 + mean**2), 0.0)
-        trial = Trial(*map(jnp.asarray, sums))
-        after = refresh(state._replace(trial=trial), history, jax.random.key(2))
-        assert after.active.tolist() == inside  # the limit is two standard errors, 0.2 d
-        assert np.isclose(float(after.trial.n), 50.0)
+
+    def phi_t(explored: float, every: float, inside: list[bool]) -> list[bool]:
+        """Phi_t after 100 rounds with these mean differences and deviation 0.1."""
+        mean = np.array([explored, every])
+        sums = (100.0, 100 * mean, 100 * (0.1**2 + mean**2), 100.0)
+        trial = Trial(*[jnp.broadcast_to(jnp.asarray(value), (2,)) for value in sums])
+        told = state._replace(trial=trial, active=jnp.asarray(inside))
+        after = refresh(told, history, jax.random.key(2))
+        assert np.allclose(after.trial.n, 50.0)
+        return list(after.active.tolist())
+
+    # two standard errors are 0.02; of all rounds 0.05 of the other's error (1) besides
+    assert phi_t(-0.021, 0.069, [True, False]) == [False, True]
+    assert phi_t(-0.019, 0.069, [True, False]) == [True, True]
+    assert phi_t(0.9, 0.069, [False, True]) == [False, True]  # once out, out
+    assert phi_t(-0.9, 0.071, [False, True]) == [True, False]  # until the network leaves
 
 
 @double

@@ -48,6 +48,22 @@ def test_the_ratio_and_the_threshold_are_those_of_the_paper(
         assert bool(choice.certified) == (expected > beta)
 
 
+def test_the_radius_by_determinant_is_tighter(
+    certified: tuple[Any, Any], problem: banditsrl.FiniteProblem
+) -> None:
+    by_trace, state = certified
+    base = banditsrl.EpsilonGreedy(problem.representations[0], sigma=0.3)
+    policy = banditsrl.GLRT(base, radius="determinant")
+    _, log_det = np.linalg.slogdet(np.asarray(state.ridge.V))
+    B = np.linalg.norm(problem.representations[0].theta)
+    expected = 0.3 * math.sqrt(2 * math.log(100) + log_det) + B
+    found = [float(one.act(state, 0, None, KEY).threshold) for one in (policy, by_trace)]
+    assert found[0] == pytest.approx(expected, rel=1e-9)
+    assert found[0] < found[1]
+    with pytest.raises(InvalidArgument, match="radius must be one of trace, determinant, got 'r'"):
+        banditsrl.GLRT(base, radius="r")
+
+
 def test_a_certified_choice_is_greedy_and_sure(certified: tuple[Any, Any]) -> None:
     policy, state = certified
     choices = [policy.act(state, x, None, KEY) for x in range(20)]

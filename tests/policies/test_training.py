@@ -12,7 +12,7 @@ import pytest
 
 from banditsrl.errors import InvalidArgument
 from banditsrl.policies.history import History
-from banditsrl.policies.training import Training, _dealt, shuffled, trained
+from banditsrl.policies.training import Training, _dealt, trained
 from banditsrl.representations.neural import Layer, Network, Weights
 
 X, A, M, HIDDEN, D = 12, 3, 4, 5, 3
@@ -230,6 +230,29 @@ def test_adam_is_adam() -> None:
     assert_close(after, parts)
 
 
+def test_the_squared_error_of_all_rounds_is_added_with_its_weight() -> None:
+    training, weights = Training(loss="none", every_weight=0.5, **SGD), start()
+    history = rounds(8, certified=[1, 2, 5, 7])
+    after, _ = run(training, weights, history)
+    parts, z = flat(weights), np.zeros(D)
+    for batch in dealt(training, history):
+        of_explored, _ = gradients(parts, z, history, "none", batch.explored, batch.every)
+        of_all, _ = gradients(parts, z, history, "none", batch.every, batch.every)
+        slopes = [a + 0.5 * b for a, b in zip(of_explored, of_all, strict=True)]
+        parts = [p - RATE * g for p, g in zip(parts, slopes, strict=True)]
+    assert_close(after, parts)
+
+
+def test_weights_decay_by_a_share_that_falls_with_the_root_of_the_samples() -> None:
+    training = Training(loss="none", decay=3.0, **SGD)
+    weights, history, whole = start(), rounds(BATCH), np.arange(BATCH)
+    after, _ = run(training, weights, history)
+    parts = flat(weights)
+    slopes, _ = gradients(parts, np.zeros(D), history, "none", whole, whole)
+    share = 3.0 / math.sqrt(BATCH)
+    assert_close(after, [p - RATE * (g + share * p) for p, g in zip(parts, slopes, strict=True)])
+
+
 # What training looks at.
 
 
@@ -294,6 +317,20 @@ def test_every_pass_visits_every_round_once_and_explored_ones_in_turn() -> None:
         assert sorted(explored[6 * turn : 6 * turn + 6]) == [1, 2, 5, 6, 7, 9]
 
 
+def test_a_pass_may_be_as_long_as_the_explored_rounds() -> None:
+    training, certified = Training(batch=4, passes=5, passes_over="explored"), [0, 3, 4, 8]
+    history = rounds(10, certified)
+    n, n_explored = jnp.asarray(10), jnp.asarray(6)
+    assert int(training.n_updates(n, n_explored)) == 10  # 5 passes over 6 in steps of 4
+    batches = dealt(training, history)[:10]
+    for at in range(5):
+        seen = [b.explored[b.valid > 0] for b in batches[2 * at : 2 * at + 2]]
+        assert sorted(np.concatenate(seen)) == [1, 2, 5, 6, 7, 9]
+    every = np.concatenate([b.every[b.valid > 0] for b in batches])
+    for turn in range(3):
+        assert sorted(every[10 * turn : 10 * turn + 10]) == list(range(10))
+
+
 # How many steps, and how large.
 
 
@@ -346,56 +383,6 @@ def test_the_number_of_steps_is_passes_times_batches_up_to_the_limit(
     assert int(training.n_updates(jnp.asarray(10_000), jnp.asarray(127))) == 0
 
 
-# The shuffle.
-
-SIZES = (1, 2, 3, 7, 100, 1000, 12345)
-SALTS = (0, 1, 2, 3, 77, 2**31, 2**32 - 1)
-_shuffled = jax.jit(shuffled)
-
-
-def order(size: int, salt: int) -> Any:
-    """Where the positions go; all sizes share one program."""
-    positions = np.arange(max(SIZES)) % size
-    found = _shuffled(positions.astype(np.uint32), jnp.uint32(size), jnp.uint32(salt))
-    return np.asarray(found)[:size]
-
-
-@pytest.mark.parametrize("size", SIZES)
-def test_a_shuffle_is_a_permutation_for_every_salt(size: int) -> None:
-    for salt in SALTS:
-        found = order(size, salt)
-        assert found.dtype == np.int32
-        assert np.array_equal(np.sort(found), np.arange(size))
-
-
-@pytest.mark.parametrize("salt", [23972, 333008])
-def test_a_shuffle_is_a_permutation_for_rare_salts_too(salt: int) -> None:
-    assert np.array_equal(np.sort(order(12345, salt)), np.arange(12345))
-
-
-def test_shuffles_of_different_salts_differ() -> None:
-    for size in (100, 12345):
-        orders = [order(size, salt) for salt in SALTS]
-        for i, one in enumerate(orders):
-            assert (one == np.arange(size)).mean() < 0.1
-            for other in orders[:i]:
-                assert (one == other).mean() < 0.1  # one in `size` by chance
-
-
-def test_every_position_goes_everywhere_about_equally_often() -> None:
-    n, size = 7000, 7
-    salts = np.random.default_rng(0).integers(2**32, size=n, dtype=np.uint32)
-    positions = np.broadcast_to(np.arange(size, dtype=np.uint32), (n, size))
-    each = jax.jit(jax.vmap(shuffled, in_axes=(0, None, 0)))
-    found = np.asarray(each(positions, jnp.uint32(size), salts))
-    deviation = math.sqrt(n * (1 / size) * (1 - 1 / size))
-    for place in range(size):
-        counts = np.bincount(found[:, place], minlength=size)
-        assert np.abs(counts - n / size).max() < 4 * deviation
-    rising = (np.diff(found, axis=1) > 0).mean()
-    assert rising == pytest.approx(0.5, abs=0.02)  # a shift or a reversal would show
-
-
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
@@ -405,6 +392,9 @@ def test_every_position_goes_everywhere_about_equally_often() -> None:
         ({"optimizer": 3}, "optimizer must be sgd, adam or an Optax transformation, got 3"),
         ({"learning_rate": 0.0}, r"learning_rate must be greater than 0, got 0\.0"),
         ({"schedule": "linear"}, "schedule must be one of constant, cosine, got 'linear'"),
+        ({"decay": -1.0}, r"decay must be at least 0, got -1\.0"),
+        ({"every_weight": -1.0}, r"every_weight must be at least 0, got -1\.0"),
+        ({"passes_over": "some"}, "passes_over must be one of all, explored, got 'some'"),
         ({"batch": 0}, "batch must be at least 1, got 0"),
         ({"passes": 0}, "passes must be at least 1, got 0"),
         ({"max_updates": 0}, "max_updates must be at least 1, got 0"),

@@ -4,20 +4,22 @@ A wide embedding (the columns beside random features of them) predicts well from
 its dimension is far too large for a test. The last layer of a network is small enough to prove
 things, once it fits. The portfolio uses both:
 
-- *realizability*: both predict every reward before it is seen. The wide embedding leaves Phi_t
-  when the mean of its squared errors exceeds the network's by more than `slack` standard errors of
-  the paired difference, and returns when the network leaves: when its own mean exceeds the other's
-  by that much and the share `tolerance` besides. The network, which is trained anew, may return
-  when that is no longer so. This replaces alpha of the paper, which never binds at such horizons;
-  it is a heuristic.
+- *realizability*: both predict every reward before it is seen, and each is judged where it is used.
+  The network may certify (it is in Phi_t) unless the mean of its squared errors over all rounds
+  exceeds the other's by the share `tolerance` and `slack` standard errors of the paired difference.
+  The wide embedding may explore unless over the explored rounds its mean exceeds the network's by
+  `slack` standard errors; it returns when the network leaves. This replaces alpha of the paper,
+  which never binds at such horizons; it is a heuristic.
 - *spectrum*: the network is trained with the spectral loss, and in Phi_t it is the one that tests.
 - *the test*: a round is certified when the network is in Phi_t, its likelihood ratio passes, and
   the wide embedding, if it is in Phi_t, agrees on the best action; then that action is played.
 - *elsewhere* the wide embedding explores as long as it is in Phi_t, and then the base algorithm on
-  the network. Squared errors of the network see only these rounds, as in NN-BanditSRL.
+  the network.
 
-The likelihood ratio test is the paper's, and its guarantee holds if the network is realizable;
-that it looks so is what Phi_t and the agreement check. The explorer's width is a heuristic.
+The likelihood ratio test has the tightest radius that theory allows (`radius="determinant"`), and
+its guarantee holds if the network is realizable; that it looks so is what Phi_t and the agreement
+check. The network is trained on certified rounds too, unlike in the paper: this is how a wrong
+certificate is noticed. The explorer's width is a heuristic.
 """
 
 from dataclasses import KW_ONLY
@@ -42,7 +44,10 @@ MEMORY = 0.5
 
 
 class Trial(NamedTuple):
-    """Paired differences of squared errors, network minus wide, weighted by phase."""
+    """Paired differences of squared errors, network minus wide: of explored rounds, and of all.
+
+    Sums over rounds, (2,) each; earlier phases weigh less.
+    """
 
     n: Array
     total: Array
@@ -79,7 +84,7 @@ class BanditSRLAuto(Policy):
     certifier: NNBanditSRL
     _: KW_ONLY
     slack: float = setting(2.0, "standard errors by which an embedding in Phi_t may be worse")
-    tolerance: float = setting(0.02, "share by which the network's error may be worse, besides")
+    tolerance: float = setting(0.05, "share by which the network's error may be worse, besides")
 
     def __check_init__(self) -> None:
         at_least("slack", self.slack, 0.0)
@@ -113,7 +118,7 @@ class BanditSRLAuto(Policy):
     @double
     def init(self, key: Array) -> AutoState:
         """Empty statistics, fresh weights; the network has to earn its place."""
-        zero = jnp.zeros((), dtype=jnp.float64)
+        zero = jnp.zeros(2, dtype=jnp.float64)
         return AutoState(
             explorer=self.explorer.init(key),
             certifier=self.certifier.init(key),
@@ -152,11 +157,12 @@ class BanditSRLAuto(Policy):
         predicted = phi @ state.certifier.ridge.theta
         wide = (values[action] - reward) ** 2
         difference = (predicted - reward) ** 2 - wide
+        counts = jnp.stack([jnp.where(certified, 0.0, 1.0), jnp.ones(())])  # explored, all
         trial = Trial(
-            state.trial.n + 1.0,
-            state.trial.total + difference,
-            state.trial.squares + difference * difference,
-            state.trial.wide + wide,
+            state.trial.n + counts,
+            state.trial.total + counts * difference,
+            state.trial.squares + counts * difference * difference,
+            state.trial.wide + counts * wide,
         )
         return AutoState(
             explorer=self.explorer.learn(state.explorer, context, action, reward, certified),
@@ -169,15 +175,14 @@ class BanditSRLAuto(Policy):
     def refresh(self, state: AutoState, history: History, key: Array) -> AutoState:
         """Decide on Phi_t by the phase that ends, then train the network."""
         n = jnp.maximum(state.trial.n, 1.0)
-        mean = state.trial.total / n
+        mean = state.trial.total / n  # (2,) explored, all
         error = jnp.sqrt(jnp.maximum(state.trial.squares / n - mean * mean, 0.0) / n)
-        margin = self.slack * error
-        limit = margin + self.tolerance * state.trial.wide / n
+        limit = self.slack * error[1] + self.tolerance * state.trial.wide[1] / n[1]
+        trained = state.certifier.learned.n_explored >= self.certifier.training.batch
+        network = trained & (mean[1] <= limit)
+        wide = (state.active[0] & (mean[0] >= -self.slack * error[0])) | ~network
         explorer_key, certifier_key = jax.random.split(key)
         certifier = self.certifier.refresh(state.certifier, history, certifier_key)
-        trained = state.certifier.learned.n_explored >= self.certifier.training.batch
-        network = trained & (mean <= limit)
-        wide = (state.active[0] & (mean >= -margin)) | ~network
         return AutoState(
             explorer=self.explorer.refresh(state.explorer, history, explorer_key),
             certifier=certifier,

@@ -23,7 +23,7 @@ from banditsrl.policies.lints import LinTS
 from banditsrl.policies.linucb import LinUCB
 from banditsrl.policies.neural import NNBanditSRL
 from banditsrl.policies.neuralucb import NeuralUCB
-from banditsrl.policies.presets import PRESETS
+from banditsrl.policies.presets import PORTFOLIO, PRESETS
 from banditsrl.policies.srl import BanditSRL
 from banditsrl.policies.training import Training
 from banditsrl.policies.uniform import Uniform
@@ -154,9 +154,9 @@ def _auto(
         Training,
         Network,
         WideUCB,
-        EpsilonGreedy,
+        LinUCB,
     ]
-    shares = _shared_out(settings, parts, problem, {**preset, "glrt_scale": 1.0})
+    shares = _shared_out(settings, parts, problem, {**preset, **PORTFOLIO})
     outer, certifier, training, network, explorer, base = shares
     inputs = _pick(problem, representation)
     explorer = {k: v for k, v in explorer.items() if k in settings}  # presets are the network's
@@ -165,11 +165,26 @@ def _auto(
         NNBanditSRL(
             Network(inputs, **network),
             training=Training(**training),
-            base=EpsilonGreedy(**base),
+            base=LinUCB(**base),
             **certifier,
         ),
         **outer,
     )
+
+
+def _disjoint(
+    problem: Any,
+    preset: Any,
+    *,
+    representation: int = 0,
+    n_features: int = 0,
+    feature_seed: int = 0,
+    **settings: Any,
+) -> WideUCB:
+    del preset
+    (own,) = _shared_out(settings, [WideUCB], problem)
+    inputs = _pick(problem, representation)
+    return WideUCB(Wide(inputs, n_features=n_features, seed=feature_seed), **own)
 
 
 def _pick(problem: Any, representation: int) -> Any:
@@ -237,5 +252,6 @@ POLICIES.add("igw-nn", partial(_network, IGW, {**MAXIMUM_LIKELIHOOD, "refit": "n
 POLICIES.add("igw-ref", partial(_network, IGW, {**MAXIMUM_LIKELIHOOD, "refit": "ridge"}))
 POLICIES.add("neuralucb", _neuralucb)
 POLICIES.add("banditsrl-auto", _auto)
+POLICIES.add("linucb-disjoint", _disjoint)
 for _name in ("linucb", "egreedy"):
     POLICIES.add(f"rff-{_name}", partial(_fourier, BASES[_name]))

@@ -20,12 +20,14 @@ from jax import Array
 
 from banditsrl.arguments import at_least, one_of, positive, probability
 from banditsrl.errors import InvalidType
-from banditsrl.linear.bounds import authors_beta, beta
+from banditsrl.linear.bounds import authors_beta, beta, ucb_width
 from banditsrl.linear.glrt import Ratio, checked_mask, ratio, score
 from banditsrl.linear.lanes import double, indices
 from banditsrl.linear.ridge import Ridge, empty, noise_estimate, observed
 from banditsrl.policies.linear import LinearPolicy, known_or, viewed
 from banditsrl.policies.policy import CONVENTIONS, Choice, Policy, checked_reward, learned, setting
+
+RADII = ("trace", "determinant")
 
 
 class CertifiedState(NamedTuple):
@@ -71,6 +73,7 @@ class CertifiedPolicy(Policy):
     delta: float | None = setting(None, "level of the test; a linear base's by default, else 0.01")
     delta_decay: float = setting(0.0, "p of the schedule delta / t^p; 0 keeps delta constant")
     glrt_scale: float | None = setting(1.0, "alpha_GLRT; 0 or None switches the test off")
+    radius: str = setting("trace", "of the test: the paper's beta (trace), or determinant: tighter")
     conventions: str | None = setting(None, "paper or authors; a linear base's by default")
     warm_start: bool = setting(True, "a linear base shares all statistics; else it is reset")
 
@@ -82,6 +85,7 @@ class CertifiedPolicy(Policy):
         at_least("delta_decay", self.delta_decay, 0.0)
         if self.glrt_scale is not None:
             at_least("glrt_scale", self.glrt_scale, 0.0)
+        one_of("radius", self.radius, RADII)
         one_of("conventions", self.settings.conventions, CONVENTIONS)
         if isinstance(self.base, type):
             raise InvalidType(f"base must be a policy, got the class {self.base.__name__} itself.")
@@ -218,20 +222,22 @@ class CertifiedPolicy(Policy):
         """Whether the test passes, and the threshold it had to pass."""
         if not self.glrt_scale:
             return jnp.zeros((), dtype=bool), jnp.full((), jnp.inf)
-        radius = (authors_beta if self.authors else beta)(
-            state.ridge.n,
-            dim=facts.dim,
-            delta=level,
-            sigma=self.noise(state.ridge, facts),
-            lam=self.settings.lam,
-            L=facts.L,
-            B=facts.B,
-        )
+        radius = self._radius(state.ridge, facts, level)
         if self.authors:  # gap^2 / (2 norm^2) > s beta^2, and no near-ties
             threshold = jnp.sqrt(2.0 * self.glrt_scale) * radius
             return (found.glr > threshold) & ~found.tied, threshold
         threshold = self.glrt_scale * radius
         return found.glr > threshold, threshold
+
+    def _radius(self, ridge: Ridge, facts: Facts, level: Array) -> Array:
+        """Of the confidence ellipsoid. det V <= (trace V / d)^d, so the determinant is tighter."""
+        sigma, lam = self.noise(ridge, facts), self.settings.lam
+        if self.radius == "determinant":
+            return ucb_width(ridge.log_det, delta=level, sigma=sigma, lam=lam, B=facts.B)
+        bound = authors_beta if self.authors else beta
+        return bound(
+            ridge.n, dim=facts.dim, delta=level, sigma=sigma, lam=lam, L=facts.L, B=facts.B
+        )
 
     def noise(self, ridge: Ridge, facts: Facts) -> Array:
         """sigma, given or estimated."""

@@ -7,6 +7,11 @@ that fits only optimal actions forgets the others. The spectral loss sees every 
 the design matrix of *all* rounds that drifts towards the optimal actions. The explored samples
 are repeated until they are as many as all samples; every pass is shuffled by a permutation that
 is computed, not stored. The number of steps is dynamic: one program serves every phase.
+
+Three settings depart from this scheme, and are off by default. `every_weight` adds the squared
+error of all samples, so that a wrong certificate is unlearned. `passes_over="explored"` makes a
+pass as long as the explored samples, so that training ends where exploration ends. `decay` shrinks
+the weights by the share rate * decay / sqrt(n) at each step, the less the more samples there are.
 """
 
 from collections.abc import Callable
@@ -31,6 +36,7 @@ OPTIMIZERS: dict[str, Callable[[float], optax.GradientTransformation]] = {
     "adam": optax.adam,
 }
 SCHEDULES = ("constant", "cosine")
+PASSES_OVER = ("all", "explored")
 
 
 class Training(eqx.Module):
@@ -46,8 +52,11 @@ class Training(eqx.Module):
     optimizer: Any = setting("sgd", "sgd, adam, or an Optax transformation")
     learning_rate: float = setting(1e-3, "step size of the optimizer")
     schedule: str = setting("constant", "step size within a phase: constant or cosine")
+    decay: float = setting(0.0, "weight decay, divided by the square root of the samples")
+    every_weight: float = setting(0.0, "weight of the squared error of all samples, besides")
     batch: int = setting(128, "samples per step")
-    passes: int = setting(30, "passes over all samples per phase")
+    passes: int = setting(30, "passes per phase")
+    passes_over: str = setting("all", "what a pass is as long as: all samples, or explored ones")
     max_updates: int | None = setting(None, "most steps per phase; no limit when None")
 
     def __check_init__(self) -> None:
@@ -62,8 +71,11 @@ class Training(eqx.Module):
             )
         positive("learning_rate", self.learning_rate)
         one_of("schedule", self.schedule, SCHEDULES)
+        at_least("decay", self.decay, 0.0)
+        at_least("every_weight", self.every_weight, 0.0)
         count("batch", self.batch)
         count("passes", self.passes)
+        one_of("passes_over", self.passes_over, PASSES_OVER)
         if self.max_updates is not None:
             count("max_updates", self.max_updates)
 
@@ -76,14 +88,18 @@ class Training(eqx.Module):
 
     def n_updates(self, n: Array, n_explored: Array) -> Array:
         """Steps in a phase with n samples: none before one batch of explored samples exists."""
-        steps = self.passes * self.updates_per_pass(n)
+        steps = self.passes * self.updates_per_pass(self.pass_length(n, n_explored))
         if self.max_updates is not None:
             steps = jnp.minimum(steps, self.max_updates)
         return jnp.where(n_explored >= self.batch, steps, 0)
 
-    def updates_per_pass(self, n: Array) -> Array:
+    def pass_length(self, n: Array, n_explored: Array) -> Array:
+        """Samples in a pass."""
+        return n if self.passes_over == "all" else n_explored
+
+    def updates_per_pass(self, length: Array) -> Array:
         """The last batch of a pass may be incomplete."""
-        return (n + self.batch - 1) // self.batch
+        return (length + self.batch - 1) // self.batch
 
 
 class Batch(NamedTuple):
@@ -109,6 +125,7 @@ def trained(
     n_explored = explored.sum(dtype=jnp.int32)
     rounds = jnp.nonzero(explored, size=history.capacity, fill_value=0)[0].astype(jnp.int32)
     n_updates = training.n_updates(history.n, n_explored)
+    n = jnp.maximum(history.n, 1).astype(jnp.float32)
     salt = jax.random.bits(key, (), dtype=jnp.uint32)
     optimizer = training.transformation
     trainable = (weights.body, weights.omega)
@@ -120,6 +137,9 @@ def trained(
             trainable, z, training, network, history, batch
         )
         updates, opt_state = optimizer.update(gradients, opt_state, trainable)
+        if training.decay:
+            share = training.learning_rate * training.decay * jax.lax.rsqrt(n)
+            updates = jax.tree.map(lambda u, w: u - share * w, updates, trainable)
         rate = _rate(training, i, n_updates)
         updates = jax.tree.map(lambda update: rate * update, updates)
         return optax.apply_updates(trainable, updates), z, opt_state, losses
@@ -139,13 +159,20 @@ def _objective(
     batch: Batch,
 ) -> tuple[Array, tuple[Array, Losses]]:
     body, omega = trainable
-    needs_all = training.loss != "none" and training.loss_weight > 0
+    spectral_on = training.loss != "none" and training.loss_weight > 0
+    needs_all = spectral_on or training.every_weight > 0
     rounds = jnp.concatenate([batch.explored, batch.every]) if needs_all else batch.explored
     contexts = jax.tree.map(lambda buffer: buffer[rounds], history.contexts)
     phi = network.embed_rows(body, contexts, history.actions[rounds])
     explored, every = phi[: training.batch], phi[-training.batch :]
-    error = explored @ omega - history.rewards[batch.explored].astype(jnp.float32)
-    squared = (batch.valid * error * error).sum() / batch.valid.sum()
+
+    def mean_square(phi: Array, rounds: Array) -> Array:
+        error = phi @ omega - history.rewards[rounds].astype(jnp.float32)
+        return (batch.valid * error * error).sum() / batch.valid.sum()
+
+    squared = mean_square(explored, batch.explored)
+    if training.every_weight:
+        squared += training.every_weight * mean_square(every, batch.every)
     spectral = REGULARISERS[training.loss](every, explored, z, batch.valid)
     if is_saddle(training.loss):
         z = descended(z, every, batch.valid)
@@ -156,17 +183,24 @@ def _dealt(
     training: Training, i: Array, rounds: Array, n_explored: Array, n: Array, salt: Array
 ) -> Batch:
     """The rounds of step i."""
-    per_pass = training.updates_per_pass(n)
+    length = training.pass_length(n, n_explored)
+    per_pass = training.updates_per_pass(length)
     at, within = i // per_pass, i % per_pass
     position = within * training.batch + jnp.arange(training.batch, dtype=jnp.int32)
-    valid = position < n
-    position = jnp.minimum(position, n - 1)
-    overall = at.astype(jnp.uint32) * n.astype(jnp.uint32) + position.astype(jnp.uint32)
-    size = jnp.maximum(n_explored, 1).astype(jnp.uint32)
-    turn, place = overall // size, overall % size
-    explored = rounds[shuffled(place, size, salt ^ (2 * turn + 1))]
-    every = shuffled(position.astype(jnp.uint32), n.astype(jnp.uint32), salt ^ _mixed(2 * at))
+    valid = position < length
+    position = jnp.minimum(position, length - 1)
+    overall = at.astype(jnp.uint32) * length.astype(jnp.uint32) + position.astype(jnp.uint32)
+    turn, place = _turned(overall, n_explored)
+    explored = rounds[shuffled(place, n_explored, salt ^ (2 * turn + 1))]
+    turn, place = _turned(overall, n)
+    every = shuffled(place, n, salt ^ _mixed(2 * turn))
     return Batch(explored, every, valid.astype(jnp.float32))
+
+
+def _turned(overall: Array, size: Array) -> tuple[Array, Array]:
+    """Which turn through `size` samples a position is in, and where in it."""
+    length = jnp.maximum(size, 1).astype(jnp.uint32)
+    return overall // length, overall % length
 
 
 def _rate(training: Training, i: Array, n_updates: Array) -> Array:

@@ -39,7 +39,7 @@ class Wide(eqx.Module):
         inputs: Where the columns come from: of coded inputs the context's vector; of a table the
             columns that do not depend on the action, if the others are only a code of the action;
             of any other representation its embedding of each action.
-        n_features: Number K of random features.
+        n_features: Number K of random features; none leaves the columns alone.
         seed: Which random features.
     """
 
@@ -57,7 +57,7 @@ class Wide(eqx.Module):
         self.inputs = as_representation(inputs)
         self.n_actions = self.inputs.n_actions
         self.columns, self.n_columns = _columns(self.inputs)
-        m, K = self.n_columns, count("n_features", n_features)
+        m, K = self.n_columns, count("n_features", n_features, 0)
         plain, matrix, phase = jax.random.split(jax.random.key(count("seed", seed, 0)), 3)
         is_long = m > MOST_PLAIN
         self.projection = jax.random.normal(plain, (m, MOST_PLAIN)) if is_long else None
@@ -79,7 +79,8 @@ class Wide(eqx.Module):
         plain = z / math.sqrt(self.n_columns)
         if self.projection is not None:
             plain = plain @ self.projection / math.sqrt(MOST_PLAIN)
-        waves = math.sqrt(2.0 / len(self.phase)) * jnp.cos(z @ self.matrix + self.phase)
+        size = math.sqrt(2.0 / max(len(self.phase), 1))
+        waves = size * jnp.cos(z @ self.matrix + self.phase)
         psi = jnp.concatenate([jnp.ones((len(z), 1)), plain, waves], axis=1)
         return jnp.broadcast_to(psi, (self.n_actions, self.dim))
 
