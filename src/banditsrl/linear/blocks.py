@@ -37,16 +37,22 @@ def block_scores(blocks: Blocks, psi: Array) -> tuple[Array, Array]:
 
 def block_observed(blocks: Blocks, psi: Array, action: Array, reward: Array) -> Blocks:
     """The statistics after one more sample of one action, psi (k,)."""
-    inverse, theta = blocks.inverse[action], blocks.theta[action]
+    V, inverse, b, theta = Blocks(*[part[action] for part in blocks])
     gain = inverse @ psi  # (k,)
     scale = 1.0 / (1.0 + gain @ psi)
     error = reward - theta @ psi
-    return Blocks(
-        blocks.V.at[action].add(psi[:, None] * psi[None]),
-        blocks.inverse.at[action].set(inverse - (scale * gain)[:, None] * gain[None]),
-        blocks.b.at[action].add(reward * psi),
-        blocks.theta.at[action].set(theta + gain * (scale * error)),
+    changed = Blocks(
+        V=V + psi[:, None] * psi[None],
+        inverse=inverse - (scale * gain)[:, None] * gain[None],
+        b=b + reward * psi,
+        theta=theta + gain * (scale * error),
     )
+    return Blocks(*[_placed(*pair, action) for pair in zip(blocks, changed, strict=True)])
+
+
+def _placed(blocks: Array, block: Array, action: Array) -> Array:
+    """One block exchanged, in place where compiled; `.at[].set` would be a slow scatter."""
+    return jax.lax.dynamic_update_index_in_dim(blocks, block, action, 0)
 
 
 def block_refreshed(blocks: Blocks) -> Blocks:

@@ -56,7 +56,7 @@ class WideUCB(Policy):
     _: KW_ONLY
     ucb_scale: float = setting(0.3, "width of the confidence bound, for rewards of order one")
     lam: float = setting(0.1, "ridge regularizer lambda")
-    gamma: float = setting(1.2, "growth of the phases")
+    gamma: float = setting(2.0, "growth of the phases")
     n_scaling: int = setting(500, "rounds whose contexts standardise the columns")
 
     def __check_init__(self) -> None:
