@@ -1,7 +1,7 @@
-"""How fast is it here? The loop of a linear bandit, against the same steps in plain NumPy."""
+"""How fast is it here? Steps of linear policies and of networks, beside LinUCB in plain NumPy."""
 
 import time
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -9,29 +9,44 @@ from banditsrl.experiments.simulate import LANES, simulate
 from banditsrl.policies.catalogue import make_policy
 from banditsrl.problems.catalogue import make_problem
 
-PROBLEM = "vardim-realizable"
-POLICIES = ("glrt-linucb", "banditsrl-linucb")
-HORIZON, NUMPY_STEPS = 4_000, 2_000
+NUMPY_PROBLEM, NUMPY_STEPS = "vardim-realizable", 2_000
+
+
+class Case(NamedTuple):
+    """What is timed: all seeds at once, as `simulate` runs them."""
+
+    problem: str
+    policy: str
+    horizon: int
+    n_seeds: int
+
+
+CASES = (
+    Case("vardim-realizable", "glrt-linucb", 4_000, LANES),
+    Case("vardim-realizable", "banditsrl-linucb", 4_000, LANES),
+    Case("wheel", "nn-banditsrl-egreedy", 2_000, 1),
+    Case("wheel", "banditsrl-auto", 2_000, 1),
+)
 
 
 def bench() -> dict[str, Any]:
-    """Microseconds per step and seed, and how many times faster than NumPy that is."""
+    """Microseconds per step and seed, training included, and NumPy's as a multiple of that."""
     reference = _numpy_step()
     found: dict[str, Any] = {"numpy": {"us_per_step": 1e6 * reference, "ratio": 1.0}}
-    problem = make_problem(PROBLEM)
-    for name in POLICIES:
-        policy = make_policy(name, problem)
-        simulate(problem, policy, horizon=HORIZON, seeds=LANES)  # compiles
+    for case in CASES:
+        problem = make_problem(case.problem)
+        policy = make_policy(case.policy, problem)
+        simulate(problem, policy, horizon=case.horizon, seeds=case.n_seeds)  # compiles
         started = time.perf_counter()
-        simulate(problem, policy, horizon=HORIZON, seeds=LANES)
-        step = (time.perf_counter() - started) / (HORIZON * LANES)
-        found[name] = {"us_per_step": 1e6 * step, "ratio": reference / step}
+        simulate(problem, policy, horizon=case.horizon, seeds=case.n_seeds)
+        step = (time.perf_counter() - started) / (case.horizon * case.n_seeds)
+        found[case.policy] = {"us_per_step": 1e6 * step, "ratio": reference / step}
     return found
 
 
 def _numpy_step() -> float:
     """Seconds per step of LinUCB with rank-one updates, one seed, one step after the other."""
-    problem = make_problem(PROBLEM)
+    problem = make_problem(NUMPY_PROBLEM)
     features, means = problem.representations[0].features, problem.mean_rewards
     n_contexts, _, dim = features.shape
     rng = np.random.default_rng(0)
