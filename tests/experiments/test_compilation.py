@@ -62,7 +62,7 @@ def test_a_second_start_reuses_what_the_first_compiled(tmp_path: Path) -> None:
     environment = {**os.environ, "XDG_CACHE_HOME": str(tmp_path)}
     found = []
     for _ in range(2):
-        done = subprocess.run(
+        done = subprocess.run(  # noqa: S603 - our own program
             [sys.executable, "-c", PROGRAM],
             env=environment, capture_output=True, text=True, check=True, timeout=300,
         )  # fmt: skip
