@@ -1,0 +1,97 @@
+"""An agent: what a loop by hand would do, phases included, and a file that holds all of it."""
+
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+import pytest
+
+import banditsrl
+from banditsrl.errors import InvalidArgument, StateFileError
+from banditsrl.policies import Agent, Stream, allocate, appended, phase_ends
+
+STREAM = Stream(n_columns=2, n_actions=3)
+SMALL: dict[str, Any] = {"layers": (6, 3), "n_features": 8, "passes": 1, "batch": 8}
+
+
+def small(name: str = "banditsrl-auto") -> Any:
+    settings = SMALL if name == "banditsrl-auto" else {}
+    return banditsrl.make_policy(name, STREAM, **settings)
+
+
+def rounds(n: int, seed: int = 0) -> Any:
+    rng = np.random.default_rng(seed)
+    return zip(rng.normal(size=(n, 2)), rng.normal(size=n), strict=True)
+
+
+def leaves(agent: Agent) -> list[Any]:
+    return [np.asarray(leaf) for leaf in jax.tree.leaves(agent.state)]
+
+
+def test_it_does_what_the_loop_by_hand_does() -> None:
+    policy = small()
+    agent, verbs = Agent(policy, seed=3), banditsrl.compiled(policy)
+    key, init_key = jax.random.split(jax.random.key(3))
+    state, history = policy.init(init_key), allocate(np.zeros(2), 40)
+    ends = phase_ends(policy.phase_growth, 40)
+    for t, (x, noise) in enumerate(rounds(40)):
+        choice = agent.act(x)
+        expected = verbs.act(state, x, None, jax.random.fold_in(key, 2 * t))
+        assert int(choice.action) == int(expected.action)
+        reward = x[0] * int(choice.action) + noise
+        agent.learn(x, choice, reward)
+        state = verbs.learn(state, x, expected.action, reward, expected.certified)
+        history = appended(history, x, expected.action, reward, expected.certified)
+        if t + 1 in ends:
+            state = verbs.refresh(state, history, jax.random.fold_in(key, 2 * t + 3))
+    for found, wanted in zip(leaves(agent), jax.tree.leaves(state), strict=True):
+        np.testing.assert_array_equal(found, np.asarray(wanted))
+    assert int(agent.state.certifier.phase) == len(ends)
+
+
+@pytest.mark.parametrize("name", ["banditsrl-auto", "linucb", "banditsrl-egreedy"])
+def test_a_saved_agent_goes_on_as_if_it_had_not_stopped(name: str, tmp_path: Path) -> None:
+    policy = small(name)
+    agents = [Agent(policy, seed=1), Agent(policy, seed=1)]
+    for t, (x, reward) in enumerate(rounds(30)):
+        if t == 13:
+            agents[1].save(tmp_path / "agent")
+            agents[1] = Agent.load(tmp_path / "agent", policy)
+        choices = [agent.act(x, [True, t % 2 == 0, True]) for agent in agents]
+        assert int(choices[0].action) == int(choices[1].action)
+        assert t % 2 == 0 or int(choices[0].action) != 1
+        for agent, choice in zip(agents, choices, strict=True):
+            agent.learn(x, choice, reward)
+    for found, wanted in zip(leaves(agents[1]), leaves(agents[0]), strict=True):
+        np.testing.assert_array_equal(found, wanted)
+    assert agents[1].n_rounds == 30
+
+
+def test_more_rounds_than_a_block_are_kept(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr("banditsrl.policies.agent.BLOCK", 4)
+    policy = banditsrl.make_policy("linucb-disjoint", STREAM)
+    monkeypatch.setattr("banditsrl.policies.history.BLOCK", 4)
+    agent, kept = Agent(policy), list(rounds(11))
+    for x, reward in kept:
+        agent.learn(x, 2, reward)
+    agent.save(tmp_path / "agent")
+    for one in (agent, Agent.load(tmp_path / "agent", policy)):
+        assert len(one._memory.actions) == 16
+        np.testing.assert_array_equal(one._memory.contexts[:11], [x for x, _ in kept])
+        np.testing.assert_array_equal(one._memory.rewards[:11], [y for _, y in kept])
+    assert np.asarray(agent.state.blocks.V[2]).trace() > np.asarray(agent.state.blocks.V[0]).trace()
+
+
+def test_what_does_not_fit_is_refused(tmp_path: Path) -> None:
+    agent = Agent(small("linucb"))
+    agent.save(tmp_path / "agent")
+    with pytest.raises(StateFileError, match="policy is not the same"):
+        Agent.load(tmp_path / "agent", small("lints"))
+    with pytest.raises(InvalidArgument, match=r"context must have shape \(2,\), got shape \(3,\)"):
+        agent.act([1.0, 2.0, 3.0])
+    with pytest.raises(InvalidArgument, match="reward must be finite, got nan"):
+        agent.learn([1.0, 2.0], 0, float("nan"))
+    assert agent.n_rounds == 0
+    with pytest.raises(InvalidArgument, match=r"sigma must be greater than 0, got 0\.0"):
+        Stream(n_columns=2, n_actions=3, sigma=0.0)
