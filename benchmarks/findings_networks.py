@@ -4,7 +4,7 @@
                                            [--problems wheel,...] [--out FILE]
 
 Every policy has the `paper` preset. Each (problem, policy) is a line of FILE, written when it is
-done; a second start skips what is there. `--table` prints FILE as the table of docs/findings.md.
+done; a second start skips what is there. `--table` prints FILE as the tables of docs/findings.md.
 The presets are compared by `--cells presets`.
 """
 
@@ -49,6 +49,16 @@ FINDINGS = (
     Cell("LinUCB, no test", "nn-banditsrl-linucb", "paper", {"glrt_scale": None}),
     Cell("LinUCB, no spectral loss", "nn-banditsrl-linucb", "paper", {"loss": "none"}),
 )
+COMPARISONS = (
+    ("ε-greedy: BanditSRL against the base", "NN-BanditSRL ε-greedy", "Neural-ε-greedy"),
+    ("LinUCB: BanditSRL against the base", "NN-BanditSRL LinUCB", "Neural-LinUCB"),
+    ("LinTS: BanditSRL against the base", "NN-BanditSRL LinTS", "Neural-LinTS"),
+    ("IGW: BanditSRL against the base", "NN-BanditSRL IGW", "IGW-REF"),
+    ("ε-greedy: test against no test", "NN-BanditSRL ε-greedy", "ε-greedy, no test"),
+    ("LinUCB: test against no test", "NN-BanditSRL LinUCB", "LinUCB, no test"),
+    ("ε-greedy: scale 1 against 5", "ε-greedy, test scale 1", "NN-BanditSRL ε-greedy"),
+    ("LinUCB: spectral loss against none", "NN-BanditSRL LinUCB", "LinUCB, no spectral loss"),
+)
 PRESETS = (
     Cell("paper preset, ε-greedy", "nn-banditsrl-egreedy", "paper", {}),
     Cell("default preset, ε-greedy", "nn-banditsrl-egreedy", "default", {}),
@@ -85,6 +95,22 @@ def table(rows: list[dict[str, Any]]) -> str:
     for label in labels:
         cells = [_cell(rows, problem, label) for problem in problems]
         lines.append(f"| {label} | " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+def paired(rows: list[dict[str, Any]]) -> str:
+    """Markdown: mean difference of regret, seed by seed, with its standard error."""
+    finals = {(row["problem"], row["label"]): np.asarray(row["final"]) for row in rows}
+    known = [c for c in COMPARISONS if all((p, n) in finals for p in PROBLEMS for n in c[1:])]
+    if not known:
+        return ""
+    lines = ["| difference | " + " | ".join(PROBLEMS) + " |", "|---" * (len(PROBLEMS) + 1) + "|"]
+    for title, one, other in known:
+        cells = []
+        for problem in PROBLEMS:
+            d = finals[problem, one] - finals[problem, other]
+            cells.append(f"{d.mean():+.0f} ± {d.std(ddof=1) / math.sqrt(len(d)):.0f}")
+        lines.append(f"| {title} | " + " | ".join(cells) + " |")
     return "\n".join(lines)
 
 
@@ -127,7 +153,8 @@ def main() -> int:
             with arguments.out.open("a") as file:
                 file.write(json.dumps(row) + "\n")
             print(f"{count}/{len(jobs)} {row['problem']} {row['label']}", file=sys.stderr)
-    print(table(_read(arguments.out)))
+    rows = _read(arguments.out)
+    print(table(rows), paired(rows), sep="\n\n")
     return 0
 
 
