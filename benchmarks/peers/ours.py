@@ -1,8 +1,7 @@
 """How is banditsrl used? `make_policy` and `simulate`, one setting for all problems.
 
 Time per step is that of a second, compiled run; what the first took longer is given as the time to
-compile. Linear policies run as many seeds side by side as they have lanes in the time of one, so
-their record also says how many.
+compile.
 """
 
 from typing import Any
@@ -13,7 +12,6 @@ from settings import OURS
 from streams import CHECKPOINTS, recorded
 
 import banditsrl
-from banditsrl.experiments.simulate import LANES
 from banditsrl.policies.catalogue import POLICIES
 
 PACKAGES = ("banditsrl", "jax")
@@ -37,7 +35,6 @@ def run(setting: str, *, problem: str, seed: int, steps: int) -> Record:
         **spent.per_step(steps),
         "memory_mb": peak_memory() - before,
         "compile_seconds": max(first.clock - spent.clock, 0.0),
-        "lanes": int(getattr(policy, "lanes", LANES)),
         "certified": float(result.certified[0, -1] / steps),
     }
 

@@ -37,7 +37,6 @@ class Row(NamedTuple):
     clock_microseconds: float
     memory_mb: float
     compile_seconds: float | None
-    lanes: int | None
     best: bool
 
     @property
@@ -139,7 +138,6 @@ def _row(key: tuple[str, str, str], records: list[dict[str, Any]]) -> Row:
         clock_microseconds=median("clock_microseconds"),
         memory_mb=max(record["memory_mb"] for record in records),
         compile_seconds=median("compile_seconds") if ours else None,
-        lanes=records[0].get("lanes"),
         best=False,
     )
 
