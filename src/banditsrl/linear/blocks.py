@@ -51,7 +51,7 @@ def block_observed(blocks: Blocks, psi: Array, action: Array, reward: Array) -> 
 
 
 def _placed(blocks: Array, block: Array, action: Array) -> Array:
-    """One block exchanged, in place where compiled; `.at[].set` would be a slow scatter."""
+    """One block exchanged."""
     return jnp.asarray(jax.lax.dynamic_update_index_in_dim(blocks, block, action, 0))
 
 
