@@ -6,7 +6,7 @@ import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -100,11 +100,14 @@ def print_summary(finished: Finished, title: str, console: Console) -> None:
 
 
 def as_panels(finished: Finished) -> list[tuple[str, list[Result]]]:
-    """Results by panel, in order."""
-    panels: dict[str, list[Result]] = {}
+    """Results by panel, in order; of a tuned group only the best, under the group's name."""
+    panels: dict[str, dict[str, Result]] = {}
     for planned, result in finished.results():
-        panels.setdefault(planned.cell.panel, []).append(result)
-    return list(panels.items())
+        name = planned.cell.tuned or result.policy
+        here = panels.setdefault(planned.cell.panel, {})
+        if name not in here or result.mean[-1] < here[name].mean[-1]:
+            here[name] = replace(result, policy=name)
+    return [(panel, list(results.values())) for panel, results in panels.items()]
 
 
 def numbers(finished: Finished) -> list[dict[str, Any]]:

@@ -6,7 +6,6 @@ sweep (`draw_panel`), or what the doctor found (`draw_spectra`).
 
 import textwrap
 from collections.abc import Mapping, Sequence
-from itertools import cycle
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -58,21 +57,43 @@ def look() -> Any:
 
 
 def draw(panels: Sequence[tuple[str, list[Result]]], title: str) -> "Canvas":
-    """Mean regret with a band of 1.96 standard errors, one panel per problem."""
+    """Mean regret with a band of 1.96 standard errors: a panel per problem, one legend."""
+    names = list(dict.fromkeys(result.policy for _, results in panels for result in results))
+    columns = min(len(panels), 3)
+    rows, width, height = -(-len(panels) // columns), *PANEL_INCHES
+    words = 3 if columns > 1 else 2  # columns of the legend
+    foot = 0.9 + 0.16 * -(-len(names) // words)
     with look():
-        width, height = PANEL_INCHES
-        canvas = blank(max(width * len(panels), 4.6), height + 1.0)
-        axes = canvas.subplots(1, len(panels), squeeze=False)[0]
-        for axis, (name, results) in zip(axes, panels, strict=True):
-            for colour, result in zip(cycle(LIGHT), results, strict=False):
-                line = {"color": colour, "label": result.policy}
+        canvas = blank(max(width * columns, 4.6), height * rows + foot)
+        axes = list(canvas.subplots(rows, columns, squeeze=False).flat)
+        for axis in axes[len(panels) :]:
+            axis.remove()
+        for axis, (name, results) in zip(axes, panels, strict=False):
+            for result in results:
+                line = {**_line(names.index(result.policy)), "label": result.policy}
                 _band(axis, result.steps, result.mean, result.stderr, line)
-            _finish(axis, name, max(result.horizon for result in results))
-        axes[0].set_ylabel("cumulative regret")
-        canvas.suptitle(title)
+            _framed(axis, name, max(result.horizon for result in results))
+            axis.set_xlabel("step")
         seeds = sorted({result.n_seeds for _, results in panels for result in results})
-        canvas.supxlabel(_caption(seeds), fontsize=8)
+        canvas.suptitle(f"{title}\n{_caption(seeds)}", fontsize=10)
+        lines = {label: line for axis in axes for line, label in zip(*_entries(axis), strict=True)}
+        handles = [lines[name] for name in names]
+        canvas.legend(handles, names, loc="outside lower center", ncols=words, fontsize=7)
         return canvas
+
+
+def _entries(axis: Any) -> tuple[list[Any], list[str]]:
+    handles, labels = axis.get_legend_handles_labels()
+    return handles, labels
+
+
+def _line(number: int) -> dict[str, Any]:
+    """Colour and dash of a curve, by its place in the legend."""
+    dashes = list(DASHES.values())
+    return {
+        "color": LIGHT[number % len(LIGHT)],
+        "ls": dashes[number // len(LIGHT) % len(dashes)],
+    }
 
 
 def draw_panel(panel: "Panel", styles: Mapping[str, Style]) -> "Canvas":
@@ -85,9 +106,10 @@ def draw_panel(panel: "Panel", styles: Mapping[str, Style]) -> "Canvas":
             style = styles[curve.name]
             line = {"color": LIGHT[style.colour], "ls": DASHES[style.dash], "label": curve.name}
             _band(axis, curve.steps, curve.mean, curve.stderr, line)
-        _finish(axis, panel.title, max(int(curve.steps[-1]) for curve in panel.curves))
-        axis.set_ylabel("cumulative regret")
-        canvas.supxlabel(_caption(sorted({c.n_seeds for c in panel.curves})), fontsize=8)
+        _framed(axis, panel.title, max(int(curve.steps[-1]) for curve in panel.curves))
+        axis.legend(fontsize=7, loc="upper center", bbox_to_anchor=(0.5, -0.1), ncols=2)
+        seeds = _caption(sorted({c.n_seeds for c in panel.curves}))
+        canvas.supxlabel(f"step   ({seeds})", fontsize=8)
         return canvas
 
 
@@ -110,15 +132,15 @@ def _band(axis: Any, steps: Any, mean: Any, stderr: Any, line: dict[str, Any]) -
         axis.fill_between(steps, low, high, color=line["color"], alpha=0.2, linewidth=0)
 
 
-def _finish(axis: Any, title: str, end: int) -> None:
+def _framed(axis: Any, title: str, end: int) -> None:
     axis.set_title(title)
     axis.set_xlim(0, end)
     axis.set_ylim(bottom=0)
-    axis.legend(fontsize=7, loc="upper center", bbox_to_anchor=(0.5, -0.1), ncols=2)
+    axis.set_ylabel("cumulative regret")
 
 
 def _caption(seeds: Sequence[int]) -> str:
-    return f"step   (mean of {'/'.join(map(str, seeds))} seeds; band: ± 1.96 standard errors)"
+    return f"mean of {'/'.join(map(str, seeds))} seeds; band: ± 1.96 standard errors"
 
 
 def draw_spectra(
