@@ -59,7 +59,7 @@ def look() -> Any:
 def draw(panels: Sequence[tuple[str, list[Result]]], title: str) -> "Canvas":
     """Mean regret with a band of 1.96 standard errors: a panel per problem, one legend."""
     names = list(dict.fromkeys(result.policy for _, results in panels for result in results))
-    columns = min(len(panels), 3)
+    columns = 2 if len(panels) == 4 else min(len(panels), 3)
     rows, width, height = -(-len(panels) // columns), *PANEL_INCHES
     words = 3 if columns > 1 else 2  # columns of the legend
     foot = 0.9 + 0.16 * -(-len(names) // words)
