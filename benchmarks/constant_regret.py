@@ -9,6 +9,7 @@ among all rounds there (below 1%).
 
 import argparse
 import os
+from typing import Any
 
 os.environ.setdefault("XLA_FLAGS", "--xla_cpu_multi_thread_eigen=false")
 
@@ -17,10 +18,9 @@ import numpy as np
 import banditsrl
 
 
-def measured(name: str, horizon: int, seeds: range) -> str:
-    """One problem, in words."""
-    problem = banditsrl.make_problem(name)
-    policy = banditsrl.make_policy("banditsrl-auto", problem)
+def measured(problem: Any, horizon: int, seeds: range, **settings: Any) -> str:
+    """`banditsrl-auto` on one problem, in words."""
+    policy = banditsrl.make_policy("banditsrl-auto", problem, **settings)
     tenth = horizon // 10
     steps = [tenth, horizon - tenth, horizon]
     result = banditsrl.simulate(problem, policy, horizon=horizon, seeds=seeds, steps=steps)
@@ -29,7 +29,7 @@ def measured(name: str, horizon: int, seeds: range) -> str:
     certified = np.diff(result.certified, axis=1)[:, -1].mean() / tenth
     wrong = np.diff(result.wrong, axis=1)[:, -1].mean() / tenth
     return (
-        f"{name:10} regret {result.mean[-1]:.0f} ± {result.stderr[-1]:.0f} "
+        f"{problem.name:10} regret {result.mean[-1]:.0f} ± {result.stderr[-1]:.0f} "
         f"(first tenth {result.mean[0]:.0f}, last tenth {late.mean():.1f}), slope {slope:.1%}, "
         f"certified {certified:.1%}, wrong {wrong:.2%}, {result.seconds / len(seeds):.0f} s a seed"
     )
@@ -45,7 +45,7 @@ def main() -> None:
     arguments = parser.parse_args()
     seeds = range(arguments.first_seed, arguments.first_seed + arguments.seeds)
     for name in arguments.problems.split(","):
-        print(measured(name, arguments.horizon, seeds), flush=True)
+        print(measured(banditsrl.make_problem(name), arguments.horizon, seeds), flush=True)
 
 
 if __name__ == "__main__":

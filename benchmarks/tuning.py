@@ -3,8 +3,7 @@
     python benchmarks/tuning.py [--problems species,mixture,wheel] [--horizon 10000] [--seeds 3]
                                 [--set NAME=VALUE]...
 
-Prints the regret at a tenth, half and all of the horizon, and the share of the last tenth that is
-certified, and wrongly. Seeds start at 0; reported results have seeds from 100. The tables:
+Prints what `constant_regret.py` prints. Seeds start at 0; reported ones at 100. The tables:
 
 - species: 23 species with categories of their own, of which some vary; the class is the species'.
 - rules: categories that depend on each other; the class is given by a random tree of depth three.
@@ -19,6 +18,7 @@ from typing import Any
 os.environ.setdefault("XLA_FLAGS", "--xla_cpu_multi_thread_eigen=false")
 
 import numpy as np
+from constant_regret import measured
 
 import banditsrl
 from banditsrl.experiments.spec import parsed_settings
@@ -74,24 +74,6 @@ GENERATED: dict[str, Callable[[np.random.Generator], TableProblem]] = {
 }
 
 
-def line(name: str, horizon: int, n_seeds: int, settings: dict[str, Any]) -> str:
-    """One problem, in words."""
-    generate = GENERATED.get(name)
-    problem = generate(np.random.default_rng(0)) if generate else banditsrl.make_problem(name)
-    policy = banditsrl.make_policy("banditsrl-auto", problem, **settings)
-    steps = [horizon // 10, horizon // 2, horizon - horizon // 10, horizon]
-    result = banditsrl.simulate(problem, policy, horizon=horizon, seeds=n_seeds, steps=steps)
-    certified, wrong = (
-        np.diff(counts, axis=1)[:, -1].mean() / (horizon // 10)
-        for counts in (result.certified, result.wrong)
-    )
-    regrets = " ".join(f"{result.mean[i]:.0f}" for i in (0, 1, 3))
-    seconds = result.seconds / n_seeds
-    return (
-        f"{name:10} {regrets}, certified {certified:.1%}, wrong {wrong:.2%}, {seconds:.0f} s a seed"
-    )
-
-
 def main() -> None:
     """Measure every problem with the settings."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -102,7 +84,9 @@ def main() -> None:
     arguments = parser.parse_args()
     settings = parsed_settings(arguments.set)
     for name in arguments.problems.split(","):
-        print(line(name, arguments.horizon, arguments.seeds, settings), flush=True)
+        generate = GENERATED.get(name)
+        problem = generate(np.random.default_rng(0)) if generate else banditsrl.make_problem(name)
+        print(measured(problem, arguments.horizon, range(arguments.seeds), **settings), flush=True)
 
 
 if __name__ == "__main__":

@@ -9,7 +9,6 @@ visitor is shown an offer; whether they take it is the reward.
 import tempfile
 from pathlib import Path
 
-import jax
 import numpy as np
 
 import banditsrl
@@ -22,24 +21,22 @@ def main(n_rounds: int = 300) -> int:
     probability = 0.5 + 0.4 * np.tanh(features @ taste)
 
     policy = banditsrl.GLRT(banditsrl.LinUCB(features, sigma=0.5))
-    state = policy.init(jax.random.key(0))
-    act, learn, _ = banditsrl.compiled(policy)
+    agent = banditsrl.Agent(policy)
     certified = 0
-    for t in range(n_rounds):
+    for _ in range(n_rounds):
         visitor = int(rng.integers(50))
         in_stock = rng.random(4) > 0.1
         in_stock[0] = True
-        choice = act(state, visitor, in_stock, jax.random.key(t))
+        choice = agent.act(visitor, in_stock)
         reward = float(rng.random() < probability[visitor, int(choice.action)])
-        state = learn(state, visitor, choice.action, reward, choice.certified)
+        agent.learn(visitor, choice, reward)
         certified += bool(choice.certified)
 
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "policy.state"
-        banditsrl.save_state(path, policy, state)
-        again = banditsrl.load_state(path, policy)
-    visitor, key = 3, jax.random.key(1)
-    before, after = (act(s, visitor, None, key) for s in (state, again))
+        path = Path(folder) / "agent.state"
+        agent.save(path)
+        again = banditsrl.Agent.load(path, policy)
+    before, after = agent.act(3), again.act(3)
     print(f"offer {int(before.action)} before saving, {int(after.action)} after loading")
     print(f"probability of each offer: {np.round(np.asarray(before.pmf), 3)}")
     print(f"likelihood ratio {float(before.glr):.2f}, needed {float(before.threshold):.2f}")

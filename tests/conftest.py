@@ -1,11 +1,13 @@
 """Fixtures shared by all tests: one problem, and a cache of compiled programs for the run."""
 
 from pathlib import Path
+from typing import Any
 
 import jax
 import pytest
 
 import banditsrl
+from banditsrl.policies import POLICIES
 
 REFERENCE = Path(__file__).parents[2] / "shared" / "reference"
 
@@ -17,6 +19,20 @@ def pytest_configure(config: pytest.Config) -> None:
         folder = cache.mkdir("compiled")
         jax.config.update("jax_compilation_cache_dir", str(folder))
         jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.5)
+
+
+@pytest.fixture
+def broken(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A policy by the name `broken` that fails when it is asked."""
+
+    class Broken(banditsrl.Greedy):
+        def act(self, *_: Any) -> Any:
+            raise RuntimeError("no idea what to play")
+
+    def make(problem: Any, *_: Any, **__: Any) -> Broken:
+        return Broken(problem.representations[0])
+
+    monkeypatch.setitem(POLICIES._entries, "broken", make)
 
 
 @pytest.fixture(scope="session")

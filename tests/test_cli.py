@@ -14,7 +14,6 @@ import banditsrl
 from banditsrl import cli
 from banditsrl.experiments import timing
 from banditsrl.experiments.paper import FIGURES, Curve, Figure, Scale
-from banditsrl.policies.catalogue import POLICIES
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 
@@ -98,16 +97,8 @@ def test_one_seed_has_no_standard_error() -> None:
     assert result.stderr == ""
 
 
-def test_a_failed_run_gives_status_one_and_the_others_are_kept(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    class Broken(banditsrl.Greedy):
-        def act(self, *_: Any) -> Any:
-            raise RuntimeError("no idea what to play")
-
-    monkeypatch.setitem(
-        POLICIES._entries, "broken", lambda p, *_, **__: Broken(p.representations[0])
-    )
+@pytest.mark.usefixtures("broken")
+def test_a_failed_run_gives_status_one_and_the_others_are_kept(tmp_path: Path) -> None:
     file, out = tmp_path / "sweep.yaml", tmp_path / "out"
     file.write_text("horizon: 20\nseeds: 2\nproblems: [mixing]\ncurves: [broken, greedy]\n")
     arguments = ["sweep", str(file), "--out", str(out), "--workers", "1", "--json"]

@@ -162,8 +162,8 @@ def _preamble(rows: list[Row], made: dict[str, Any]) -> list[str]:
     cpu, cores = made["machine"].get("cpu", "an unknown machine"), made["machine"].get("cores", "?")
     commands = ", then ".join(f"`{command}`" for command in made["commands"])
     where = (
-        f"Made by {commands or 'an unknown command'} and `report.py` on {cpu} ({cores} cores; one "
-        "run at a time, one thread each)."
+        f"Made by {commands or 'an unknown command'} and `report.py` on {cpu} ({cores} cores, one "
+        "thread each)."
     )
     return [
         where,

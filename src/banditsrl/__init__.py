@@ -21,7 +21,6 @@ from banditsrl.policies import (
     NeuralUCB,
     NNBanditSRL,
     Policy,
-    Stream,
     Training,
     Uniform,
     check_policy,
@@ -31,7 +30,7 @@ from banditsrl.policies import (
     save_state,
     warm_start,
 )
-from banditsrl.problems import FiniteProblem, make_problem, read_problem
+from banditsrl.problems import FiniteProblem, Stream, make_problem, read_problem
 from banditsrl.representations import Diagnosis, Fourier, Network, diagnose
 
 __version__ = "0.2.0"

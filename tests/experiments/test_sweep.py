@@ -93,16 +93,8 @@ def test_a_foreign_plan_is_never_overwritten(tmp_path: Path) -> None:
     assert (tmp_path / "sweep.json").read_text() == '{"mine": 1}'
 
 
-def test_a_failed_run_is_written_down_and_the_others_finish(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    class Broken(banditsrl.Greedy):
-        def act(self, *_: Any) -> Any:
-            raise RuntimeError("no idea what to play")
-
-    monkeypatch.setitem(
-        POLICIES._entries, "broken", lambda p, *_, **__: Broken(p.representations[0])
-    )
+@pytest.mark.usefixtures("broken")
+def test_a_failed_run_is_written_down_and_the_others_finish(tmp_path: Path) -> None:
     cells = [replace(CELL, policy="broken", label="Broken"), CELL]
     planned, outcomes = go(cells, tmp_path)
     failed = [outcome for outcome in outcomes if outcome.error]

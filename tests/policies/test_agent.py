@@ -9,7 +9,8 @@ import pytest
 
 import banditsrl
 from banditsrl.errors import InvalidArgument, StateFileError
-from banditsrl.policies import Agent, Stream, allocate, appended, phase_ends
+from banditsrl.policies import Agent, allocate, appended, phase_ends
+from banditsrl.problems import Stream
 
 STREAM = Stream(n_columns=2, n_actions=3)
 SMALL: dict[str, Any] = {"layers": (6, 3), "n_features": 8, "passes": 1, "batch": 8}

@@ -1,7 +1,8 @@
 """How does a specification become a problem and a policy? Built once per process, then reused."""
 
 import inspect
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from functools import lru_cache, partial
 from typing import Any
 
@@ -84,15 +85,13 @@ def _policy(policy: str, preset: str | None, settings: Settings, problem: str, *
         return make_policy(policy, built, preset=preset, **chosen)
 
 
-class _named_errors:  # noqa: N801  (used like a function)
+@contextmanager
+def _named_errors(what: str) -> Iterator[None]:
     """Python's complaint about an argument that does not exist, as one of our own."""
-
-    def __init__(self, what: str) -> None:
-        self.what = what
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
-        if isinstance(error, TypeError) and not isinstance(error, BanditSRLError):
-            raise InvalidArgument(f"{self.what} must be given settings it knows, got: {error}.")
+    try:
+        yield
+    except BanditSRLError:
+        raise
+    except TypeError as error:
+        message = f"{what} must be given settings it knows, got: {error}."
+        raise InvalidArgument(message) from error

@@ -1,6 +1,6 @@
 """Policies choose an action in an embedding and learn from the reward."""
 
-from banditsrl.policies.agent import Agent, Stream
+from banditsrl.policies.agent import Agent
 from banditsrl.policies.catalogue import POLICIES, make_policy
 from banditsrl.policies.certified import CertifiedPolicy, CertifiedState
 from banditsrl.policies.compiled import compiled
@@ -45,7 +45,6 @@ __all__ = [
     "NNBanditSRL",
     "NeuralUCB",
     "Policy",
-    "Stream",
     "Training",
     "Uniform",
     "View",

@@ -11,46 +11,19 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
 from numpy.typing import NDArray
 
-from banditsrl.arguments import count, positive
+from banditsrl.arguments import count
 from banditsrl.errors import InvalidArgument
 from banditsrl.linear.lanes import double
 from banditsrl.policies.compiled import compiled
 from banditsrl.policies.history import BLOCK, History
 from banditsrl.policies.policy import Choice, phase_ends
 from banditsrl.policies.storage import load_state, save_state
-from banditsrl.problems.inputs import Inputs
-
-
-class Stream(eqx.Module):
-    """What is known of an application's rounds before the first: enough to make a policy for it.
-
-    Args:
-        n_columns: Length of the vector that describes a context; columns should be of order one.
-        n_actions: Number of actions A.
-        sigma: Noise level of the rewards; 0.5 is right for rewards in [0, 1], None estimates it.
-    """
-
-    representations: tuple[Inputs, ...]
-    sigma: float | None = eqx.field(static=True)
-    name: str = eqx.field(static=True, default="stream")
-
-    def __init__(self, n_columns: int, n_actions: int, *, sigma: float | None = 0.5) -> None:
-        inputs = Inputs(n_actions=n_actions, code="blocks", n_columns=count("n_columns", n_columns))
-        self.representations = (inputs,)
-        self.sigma = None if sigma is None else positive("sigma", sigma)
-        self.name = "stream"
-
-    @property
-    def n_actions(self) -> int:
-        """Number of actions A."""
-        return self.representations[0].n_actions
 
 
 class Memory(NamedTuple):

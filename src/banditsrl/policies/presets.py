@@ -60,7 +60,7 @@ PORTFOLIO: dict[str, Any] = {
     "passes_over": "explored",
 }
 """What `banditsrl-auto` sets on its network whatever the preset; chosen by hand on wheel, magic and
-generated tables, seeds 0 to 3."""
+generated tables, seeds below 20."""
 
 PRESETS.add("paper", paper)
 PRESETS.add("default", default)

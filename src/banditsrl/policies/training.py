@@ -43,7 +43,8 @@ class Training(eqx.Module):
     """Settings of the training; the defaults are the paper's.
 
     Args:
-        optimizer: "sgd", "adam", or any Optax transformation (which brings its own rate).
+        optimizer: "sgd", "adam", or any Optax transformation (which brings its own rate; that of
+            `decay` stays `learning_rate`).
     """
 
     _: KW_ONLY
@@ -106,7 +107,7 @@ class Batch(NamedTuple):
     """What one step of training looks at."""
 
     explored: Array  # (n,) rounds for the squared error
-    every: Array  # (n,) rounds for the spectral loss
+    every: Array  # (n,) rounds for what sees all samples
     valid: Array  # (n,) 0 for the missing samples of an incomplete batch, float32
 
 

@@ -6,6 +6,7 @@ from banditsrl.problems.files import read_problem, write_problem
 from banditsrl.problems.finite import Candidate, FiniteProblem
 from banditsrl.problems.inputs import Inputs
 from banditsrl.problems.sources import DataNotFound
+from banditsrl.problems.stream import Stream
 from banditsrl.problems.synthetic import mixing, vardim
 from banditsrl.problems.tables import TableProblem, read_table
 from banditsrl.problems.wheel import Wheel, wheel
@@ -18,6 +19,7 @@ __all__ = [
     "DataSet",
     "FiniteProblem",
     "Inputs",
+    "Stream",
     "TableProblem",
     "Wheel",
     "dataset",

@@ -68,23 +68,19 @@ def draw(panels: Sequence[tuple[str, list[Result]]], title: str) -> "Canvas":
         axes = list(canvas.subplots(rows, columns, squeeze=False).flat)
         for axis in axes[len(panels) :]:
             axis.remove()
+        lines: dict[str, Any] = {}
         for axis, (name, results) in zip(axes, panels, strict=False):
             for result in results:
-                line = {**_line(names.index(result.policy)), "label": result.policy}
-                _band(axis, result.steps, result.mean, result.stderr, line)
+                line = _line(names.index(result.policy))
+                curve = (result.steps, result.mean, result.stderr)
+                lines[result.policy] = _band(axis, *curve, line)
             _framed(axis, name, max(result.horizon for result in results))
             axis.set_xlabel("step")
         seeds = sorted({result.n_seeds for _, results in panels for result in results})
         canvas.suptitle(f"{title}\n{_caption(seeds)}", fontsize=10)
-        lines = {label: line for axis in axes for line, label in zip(*_entries(axis), strict=True)}
         handles = [lines[name] for name in names]
         canvas.legend(handles, names, loc="outside lower center", ncols=words, fontsize=7)
         return canvas
-
-
-def _entries(axis: Any) -> tuple[list[Any], list[str]]:
-    handles, labels = axis.get_legend_handles_labels()
-    return handles, labels
 
 
 def _line(number: int) -> dict[str, Any]:
@@ -125,11 +121,12 @@ def save(canvas: "Canvas", stem: Path) -> list[Path]:
     return paths
 
 
-def _band(axis: Any, steps: Any, mean: Any, stderr: Any, line: dict[str, Any]) -> None:
-    axis.plot(steps, mean, **line)
+def _band(axis: Any, steps: Any, mean: Any, stderr: Any, line: dict[str, Any]) -> Any:
+    (drawn,) = axis.plot(steps, mean, **line)
     if np.isfinite(stderr).all():
         low, high = mean - BAND * stderr, mean + BAND * stderr
         axis.fill_between(steps, low, high, color=line["color"], alpha=0.2, linewidth=0)
+    return drawn
 
 
 def _framed(axis: Any, title: str, end: int) -> None:
