@@ -69,15 +69,23 @@ def test_a_ray_cluster_gives_the_same_tables_even_when_it_loses_a_node(
     ray = pytest.importorskip("ray", reason="ray is not installed: install banditsrl[ray]")
     from ray.cluster_utils import Cluster
 
-    cell = replace(CELL, horizon=30_000, seeds=tuple(range(240)))
+    cell = replace(CELL, horizon=100_000)
     monkeypatch.setenv("RAY_ENABLE_UV_RUN_RUNTIME_ENV", "0")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     options = {"num_cpus": 1, "object_store_memory": 80_000_000, "include_dashboard": False}
     cluster = Cluster(initialize_head=True, head_node_args=options)
+    interrupted: list[str] = []
     try:
         lost = cluster.add_node(num_cpus=1, object_store_memory=80_000_000)
-        engine = make_engine("ray", workers=None, address=cluster.address, n_jobs=6)
-        killer = threading.Thread(target=_lose, args=(cluster, lost, tmp_path / "ray"))
+        engine = make_engine("ray", workers=None, address=cluster.address, n_jobs=4)
+
+        def lose() -> None:
+            run = _running_on(lost.node_id, engine)
+            cluster.remove_node(lost, allow_graceful=False)
+            if run and not Store(tmp_path / "ray").is_finished(run):
+                interrupted.append(run)
+
+        killer = threading.Thread(target=lose)
         killer.start()
         go(engine, tmp_path / "ray", cell)
         killer.join()
@@ -85,16 +93,20 @@ def test_a_ray_cluster_gives_the_same_tables_even_when_it_loses_a_node(
     finally:
         ray.shutdown()
         cluster.shutdown()
+    assert interrupted  # a run was under way on the node when it went, and was done again
     go(InProcess(), tmp_path / "alone", cell)
     assert_same(tmp_path / "alone", tmp_path / "ray")
 
 
-def _lose(cluster: Any, node: Any, directory: Path) -> None:
-    """Kill a node as soon as the first table is there."""
+def _running_on(node: str, engine: Any) -> str | None:
+    """The run that a node is in the middle of, as soon as there is one."""
     deadline = time.monotonic() + 120.0
-    while not list(directory.glob("runs/*/table.parquet")) and time.monotonic() < deadline:
+    while time.monotonic() < deadline:
+        for worker, status in engine.statuses().items():
+            if node.startswith(worker.split("-")[0]) and 0 < status.done < status.total:
+                return str(status.run)
         time.sleep(0.05)
-    cluster.remove_node(node, allow_graceful=False)
+    return None
 
 
 def test_a_worker_that_dies_costs_only_its_unfinished_runs(

@@ -38,7 +38,8 @@ def test_settings_reach_their_part(problem: banditsrl.FiniteProblem) -> None:
     assert policy.slack == 1.0
     assert policy.certifier.glrt_scale == 3.0
     assert policy.certifier.training.batch == 16
-    assert policy.explorer.wide.dim == 1 + 2 + 10
+    assert [wide.kind for wide in policy.explorer.wides] == ["waves", "steps"]
+    assert [wide.dim for wide in policy.explorer.wides] == [1 + 2 + 10] * 2
 
 
 def test_the_explorer_alone_has_a_name_and_leaves_the_columns_alone(
@@ -47,20 +48,21 @@ def test_the_explorer_alone_has_a_name_and_leaves_the_columns_alone(
     policy = banditsrl.make_policy("linucb-disjoint", problem, ucb_scale=0.7, lam=2.0)
     assert (policy.ucb_scale, policy.lam) == (0.7, 2.0)
     with jax.enable_x64(True):
-        psi = policy.wide.embed(policy.wide.unscaled(), 3)
+        (wide,) = policy.wides
+        psi = wide.embed(wide.unscaled(), 3)
     x = problem.representations[0].features[3, 0, :2]
     expected = np.concatenate([[1.0], x / np.sqrt(2.0)])
     np.testing.assert_allclose(psi, np.tile(expected, (5, 1)), rtol=1e-12)
 
 
 def test_parts_must_have_the_same_actions(auto: BanditSRLAuto) -> None:
-    explorer = WideUCB(Wide(np.random.default_rng(0).normal(size=(4, 3, 2))))
+    explorer = WideUCB((Wide(np.random.default_rng(0).normal(size=(4, 3, 2))),))
     with pytest.raises(InvalidArgument, match="same number of actions, got 3 and 5"):
         BanditSRLAuto(explorer, auto.certifier)
 
 
 @double
-def test_a_certificate_needs_the_network_in_phi_t_and_the_explorer_to_agree(
+def test_a_certificate_needs_the_network_in_phi_t_and_the_mixture_to_agree(
     auto: BanditSRLAuto,
 ) -> None:
     key = jax.random.key(0)
@@ -71,19 +73,45 @@ def test_a_certificate_needs_the_network_in_phi_t_and_the_explorer_to_agree(
     state = state._replace(certifier=state.certifier._replace(ridge=sure))
     tested = auto.certifier.act(state.certifier, 0, None, key)
     assert bool(tested.certified)
-    theta = state.explorer.blocks.theta
+    network = float(auto.scores(state, 0)[0][-1].max())
+    waves, steps = state.explorer.learners
     for agreeing in (False, True):
         favourite = int(tested.action) if agreeing else (int(tested.action) + 1) % 5
-        blocks = state.explorer.blocks._replace(theta=theta.at[favourite, 0].set(9.0))
-        told = state._replace(explorer=state.explorer._replace(blocks=blocks))
-        assert not bool(auto.act(told, 0, None, key).certified)  # not in Phi_t yet
-        choice = auto.act(told._replace(active=jnp.asarray([True, True])), 0, None, key)
+        theta = waves.blocks.theta.at[favourite, 0].set(9.0 * network)
+        told = waves._replace(blocks=waves.blocks._replace(theta=theta))
+        heard = state._replace(explorer=state.explorer._replace(learners=(told, steps)))
+        assert not bool(auto.act(heard, 0, None, key).certified)  # not in Phi_t yet
+        choice = auto.act(heard._replace(may_test=jnp.asarray(True)), 0, None, key)
         assert bool(choice.certified) is agreeing
         assert int(choice.action) == favourite
         assert float(choice.pmf[favourite]) == 1.0
-        alone = auto.act(told._replace(active=jnp.asarray([False, True])), 0, None, key)
-        assert bool(alone.certified)
-        assert int(alone.action) == int(tested.action)
+        alone = heard._replace(may_test=jnp.asarray(True), weights=jnp.asarray([0.0, 0.0, 1.0]))
+        assert bool(auto.act(alone, 0, None, key).certified)  # a mixture that is the network
+
+
+@double
+def test_elsewhere_the_largest_mixed_index_is_played(
+    problem: banditsrl.FiniteProblem, auto: BanditSRLAuto
+) -> None:
+    rng = np.random.default_rng(6)
+    state = auto.init(jax.random.key(2))
+    for _ in range(20):
+        state = auto.learn(state, int(rng.integers(10)), int(rng.integers(5)), float(rng.normal()))
+    state = state._replace(weights=jnp.asarray([0.5, 0.2, 0.3]))
+    for context in range(10):
+        ridge = state.certifier.ridge
+        phi = np.asarray(auto.certifier.embed(state.certifier, context))
+        V_inverse = np.asarray(ridge.root) @ np.asarray(ridge.root).T
+        norms = np.sqrt(np.einsum("ad,de,ae->a", phi, V_inverse, phi))
+        index = 0.3 * (phi @ np.asarray(ridge.theta) + auto.explorer.ucb_scale * norms)
+        for weight, wide, learner in zip(
+            (0.5, 0.2), auto.explorer.wides, state.explorer.learners, strict=True
+        ):
+            psi = np.asarray(wide.embed(learner.scaling, context))
+            for a in range(5):
+                width = np.sqrt(psi[a] @ np.linalg.solve(learner.blocks.V[a], psi[a]))
+                index[a] += weight * (psi[a] @ learner.blocks.theta[a] + 0.3 * width)
+        assert int(auto.act(state, context, None, jax.random.key(0)).action) == index.argmax()
 
 
 @double
@@ -91,48 +119,50 @@ def test_the_network_is_compared_on_predictions_made_before_the_reward(
     problem: banditsrl.FiniteProblem, auto: BanditSRLAuto
 ) -> None:
     rng = np.random.default_rng(3)
-    state, differences = auto.init(jax.random.key(1)), []
-    for _ in range(8):
+    state, differences, mixtures = auto.init(jax.random.key(1)), [], []
+    gram, cross = np.eye(3), np.full(3, 1.0 / 3.0)
+    for k in range(8):
         context, action, reward = int(rng.integers(10)), int(rng.integers(5)), float(rng.normal())
-        values, _ = auto.explorer.scores(state.explorer, context)
+        predicted = np.asarray(auto.scores(state, context)[0])[:, action]
         phi = auto.certifier.embed(state.certifier, context)[action]
-        network = float(phi @ state.certifier.ridge.theta)
-        differences.append((network - reward) ** 2 - (float(values[action]) - reward) ** 2)
-        state = auto.learn(state, context, action, reward, certified=len(differences) > 5)
-    for part, kept in enumerate((differences[:5], differences)):  # explored rounds, and all
-        assert float(state.trial.n[part]) == len(kept)
-        assert np.isclose(float(state.trial.total[part]), np.sum(kept))
-        assert np.isclose(float(state.trial.squares[part]), np.sum(np.square(kept)))
-    assert 0 < float(state.trial.wide[0]) < float(state.trial.wide[1])
+        assert np.isclose(predicted[-1], float(phi @ state.certifier.ridge.theta))
+        mixtures.append((predicted.mean() - reward) ** 2)  # equal weights before any phase ends
+        differences.append((predicted[-1] - reward) ** 2 - mixtures[-1])
+        if k <= 5:
+            gram, cross = gram + np.outer(predicted, predicted), cross + reward * predicted
+        state = auto.learn(state, context, action, reward, certified=k > 5)
+    assert float(state.trial.n) == 8
+    assert np.isclose(float(state.trial.total), np.sum(differences))
+    assert np.isclose(float(state.trial.squares), np.sum(np.square(differences)))
+    assert np.isclose(float(state.trial.mixture), np.sum(mixtures))
+    np.testing.assert_allclose(state.stack.gram, gram)  # of explored rounds only
+    np.testing.assert_allclose(state.stack.cross, cross)
 
 
 @double
-def test_phi_t_holds_what_does_not_predict_clearly_worse(
+def test_phi_t_holds_the_network_unless_it_predicts_clearly_worse(
     problem: banditsrl.FiniteProblem, auto: BanditSRLAuto
 ) -> None:
     state, history = auto.init(jax.random.key(1)), allocate(jnp.int32(0), 64)
     rng = np.random.default_rng(5)
+    refresh = banditsrl.compiled(auto).refresh
+
+    def in_phi_t(mean: float) -> bool:
+        """After 100 rounds with this mean difference and deviation 0.1; the mixture's is 1."""
+        sums = (100.0, 100 * mean, 100 * (0.1**2 + mean**2), 100.0)
+        trial = Trial(*[jnp.asarray(value) for value in sums])
+        after = refresh(state._replace(trial=trial), history, jax.random.key(2))
+        assert np.allclose(after.trial.n, 50.0)
+        return bool(after.may_test)
+
+    assert not in_phi_t(0.0)  # not trained yet
     for _ in range(40):
         context, action, reward = int(rng.integers(10)), int(rng.integers(5)), float(rng.normal())
         state = auto.learn(state, context, action, reward)
         history = appended(history, context, action, reward)
-    refresh = banditsrl.compiled(auto).refresh
-
-    def phi_t(explored: float, every: float, inside: list[bool]) -> list[bool]:
-        """Phi_t after 100 rounds with these mean differences and deviation 0.1."""
-        mean = np.array([explored, every])
-        sums = (100.0, 100 * mean, 100 * (0.1**2 + mean**2), 100.0)
-        trial = Trial(*[jnp.broadcast_to(jnp.asarray(value), (2,)) for value in sums])
-        told = state._replace(trial=trial, active=jnp.asarray(inside))
-        after = refresh(told, history, jax.random.key(2))
-        assert np.allclose(after.trial.n, 50.0)
-        return list(after.active.tolist())
-
-    # two standard errors are 0.02; of all rounds 0.05 of the other's error (1) besides
-    assert phi_t(-0.021, 0.069, [True, False]) == [False, True]
-    assert phi_t(-0.019, 0.069, [True, False]) == [True, True]
-    assert phi_t(0.9, 0.069, [False, True]) == [False, True]  # once out, out
-    assert phi_t(-0.9, 0.071, [False, True]) == [True, False]  # until the network leaves
+    # two standard errors are 0.02, and 0.25 of the mixture's error (1) besides
+    assert in_phi_t(0.269)
+    assert not in_phi_t(0.271)
 
 
 @double
@@ -150,13 +180,14 @@ def test_columns_are_standardised_by_what_was_seen_and_the_rounds_embedded_again
         seen.append((context, action, reward))
     state = banditsrl.compiled(explorer).refresh(state, history, jax.random.key(0))
     x = np.array([problem.representations[0].features[c, 0, :2] for c, _, _ in seen])
-    np.testing.assert_allclose(state.scaling.mean, x.mean(0), rtol=1e-9)
-    np.testing.assert_allclose(state.scaling.deviation, x.std(0), rtol=1e-9)
-    for a in range(5):
-        psi = np.array([explorer.wide.embed(state.scaling, c)[a] for c, b, _ in seen if b == a])
-        y = np.array([reward for _, b, reward in seen if b == a])
-        V = explorer.lam * np.eye(explorer.wide.dim) + psi.T @ psi
-        np.testing.assert_allclose(state.blocks.theta[a], np.linalg.solve(V, psi.T @ y), rtol=1e-7)
+    for wide, (scaling, blocks) in zip(explorer.wides, state.learners, strict=True):
+        np.testing.assert_allclose(scaling.mean, x.mean(0), rtol=1e-9)
+        np.testing.assert_allclose(scaling.deviation, x.std(0), rtol=1e-9)
+        for a in range(5):
+            psi = np.array([wide.embed(scaling, c)[a] for c, b, _ in seen if b == a])
+            y = np.array([reward for _, b, reward in seen if b == a])
+            V = explorer.lam * np.eye(wide.dim) + psi.T @ psi
+            np.testing.assert_allclose(blocks.theta[a], np.linalg.solve(V, psi.T @ y), rtol=1e-7)
 
 
 def test_it_learns_wheel_sooner_than_its_network_alone() -> None:
@@ -164,4 +195,5 @@ def test_it_learns_wheel_sooner_than_its_network_alone() -> None:
     auto = banditsrl.make_policy("banditsrl-auto", problem, layers=(8, 4), n_features=64)
     result = banditsrl.simulate(problem, auto, horizon=1000, seeds=[0, 1])
     assert result.mean[-1] < 100  # uniform play costs about 310
-    assert set(result.reports) == {"representation", "active", "loss", "lambda_min"}
+    names = {"representation", "weights", "active", "loss", "lambda_min"}
+    assert set(result.reports) == names

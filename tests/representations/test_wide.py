@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import banditsrl
+from banditsrl.errors import InvalidArgument
 from banditsrl.linear.lanes import double
 from banditsrl.problems import TableProblem, Wheel
 from banditsrl.representations.fixed import Mapped
@@ -20,7 +21,7 @@ def by_formula(wide: Wide, scaling: Scaling, x: np.ndarray) -> np.ndarray:
 def test_a_coded_context_is_embedded_by_the_formula_alike_for_every_action() -> None:
     wide = Wide(Wheel().representations[0], n_features=6)
     x = np.array([0.3, -0.5], dtype=np.float32)
-    scaling = Scaling(np.array([0.1, 0.2]), np.array([0.5, 2.0]))
+    scaling = Scaling(np.array([0.1, 0.2]), np.array([0.5, 2.0]), np.zeros(0))
     psi = np.asarray(wide.embed(scaling, x))
     assert psi.shape == (5, wide.dim) == (5, 1 + 2 + 6)
     for action in range(5):
@@ -47,7 +48,7 @@ def test_of_other_representations_every_action_has_its_row() -> None:
 @double
 def test_a_constant_column_adds_nothing() -> None:
     wide = Wide(Wheel().representations[0], n_features=5)
-    scaling = Scaling(np.array([0.0, 0.4]), np.array([1.0, np.inf]))
+    scaling = Scaling(np.array([0.0, 0.4]), np.array([1.0, np.inf]), np.zeros(0))
     one = wide.embed(scaling, np.array([0.2, 0.4], dtype=np.float32))
     other = wide.embed(scaling, np.array([0.2, 0.9], dtype=np.float32))
     np.testing.assert_array_equal(one, other)
@@ -58,3 +59,44 @@ def test_many_columns_are_projected(n_columns: int, n_plain: int) -> None:
     rng = np.random.default_rng(1)
     problem = TableProblem(rng.normal(size=(20, n_columns)), [0, 1] * 10)
     assert Wide(problem.representations[0], n_features=8).dim == 1 + n_plain + 8
+
+
+@double
+def test_steps_are_at_quantiles_of_their_columns() -> None:
+    rng = np.random.default_rng(2)
+    columns = np.column_stack([rng.normal(size=80), rng.integers(0, 2, 80), np.full(80, 3.0)])
+    problem = TableProblem(rng.normal(size=(10, 3)), [0, 1] * 5)
+    wide = Wide(problem.representations[0], kind="steps", n_features=30)
+    valid = np.arange(100) < 80
+    scaling = wide.scaled(np.vstack([columns, rng.normal(size=(20, 3))]), valid)
+    which, levels = np.asarray(wide.which), np.asarray(wide.levels)
+    assert sorted(which) == sorted([0, 1, 2] * 10)
+    for k in range(30):
+        values = np.sort(columns[:, which[k]])
+        cut, wanted = float(scaling.cuts[k]), values[int(levels[k] * 80)]
+        if which[k] == 0:
+            assert cut == wanted
+        elif which[k] == 1:
+            assert cut == 1.0  # a column of two values has one place for a step
+        else:
+            assert cut == np.inf
+    np.testing.assert_allclose(scaling.mean, columns.mean(0))
+    np.testing.assert_allclose(scaling.deviation[:2], columns.std(0)[:2])
+    assert np.isinf(scaling.deviation[2])
+
+
+@double
+def test_a_step_counts_what_reaches_its_cut() -> None:
+    wide = Wide(Wheel().representations[0], kind="steps", n_features=4)
+    cuts = np.array([-0.5, 0.3, 0.31, 0.9])
+    scaling = Scaling(np.zeros(2), np.ones(2), cuts)
+    x = np.array([0.3, -0.5])
+    psi = np.asarray(wide.embed(scaling, x))
+    assert psi.shape == (5, 1 + 2 + 4)
+    expected = np.where(x[np.asarray(wide.which)] >= cuts, 0.5, 0.0)
+    np.testing.assert_allclose(psi, np.tile([1.0, *(x / np.sqrt(2)), *expected], (5, 1)))
+
+
+def test_an_unknown_kind_of_feature_is_refused() -> None:
+    with pytest.raises(InvalidArgument, match="kind must be one of waves, steps, got 'stairs'"):
+        Wide(Wheel().representations[0], kind="stairs")

@@ -151,7 +151,8 @@ def _remotely(job: Job, board: Any) -> Delivery:
     import ray  # noqa: PLC0415
 
     use_compilation_cache()
-    worker = ray.get_runtime_context().get_worker_id()[:6]
+    here = ray.get_runtime_context()
+    worker = f"{here.get_node_id()[:6]}-{here.get_worker_id()[:4]}"
     folder = cache_dir() / "checkpoints"
     folder.mkdir(parents=True, exist_ok=True)
     checkpoint = folder / f"{job.spec.hash}.npz"

@@ -1,25 +1,27 @@
-"""BanditSRL over a portfolio: a wide embedding explores, a small trained one certifies.
+"""BanditSRL over a portfolio: a mixture of embeddings explores, a small trained one certifies.
 
-A wide embedding (the columns beside random features of them) predicts well from few rounds, but
-its dimension is far too large for a test. The last layer of a network is small enough to prove
-things, once it fits. The portfolio uses both:
+Wide embeddings (the columns beside random features of them) predict well from few rounds, but
+their dimension is far too large for a test. The last layer of a network is small enough to prove
+things, once it fits. The portfolio uses all of them:
 
-- *realizability*: both predict every reward before it is seen, and each is judged where it is used.
-  The network may certify (it is in Phi_t) unless the mean of its squared errors over all rounds
-  exceeds the other's by the share `tolerance` and `slack` standard errors of the paired difference.
-  The wide embedding may explore unless over the explored rounds its mean exceeds the network's by
-  `slack` standard errors; it returns when the network leaves. This replaces alpha of the paper,
-  which never binds at such horizons; it is a heuristic.
-- *spectrum*: the network is trained with the spectral loss, and in Phi_t it is the one that tests.
+- *prediction*: the value of an action is the weighted mean of what the wide embeddings and the
+  network predict. The weights are those that would have predicted the explored rounds best
+  (`stacking`): what suits the problem takes over, and what complements each other is combined.
+- *exploration* is optimism: to the value comes the width of the wide embeddings, ucb_scale
+  ||psi||_{V^-1}. The network's own would be too small where it has not yet learned to tell
+  contexts apart.
+- *realizability*: the network may certify (it is in Phi_t) unless the mean of its squared errors
+  over all rounds exceeds the mixture's by the share `tolerance` and `slack` standard errors of the
+  paired difference. This replaces alpha of the paper, which never binds at such horizons.
+- *spectrum*: the network is trained with the spectral loss.
 - *the test*: a round is certified when the network is in Phi_t, its likelihood ratio passes, and
-  the wide embedding, if it is in Phi_t, agrees on the best action; then that action is played.
-- *elsewhere* the wide embedding explores as long as it is in Phi_t, and then the base algorithm on
-  the network.
+  its action is also the one of largest value and the one of largest index. So a certificate says
+  that exploration has ended for a context; it never ends what optimism still asks for.
 
 The likelihood ratio test has the tightest radius that theory allows (`radius="determinant"`), and
 its guarantee holds if the network is realizable; that it looks so is what Phi_t and the agreement
 check. The network is trained on certified rounds too, unlike in the paper: this is how a wrong
-certificate is noticed. The explorer's width is a heuristic.
+certificate is noticed. Mixture, width and Phi_t are heuristics.
 """
 
 from dataclasses import KW_ONLY
@@ -31,45 +33,42 @@ from jax import Array
 
 from banditsrl.arguments import at_least
 from banditsrl.errors import InvalidArgument
-from banditsrl.linear.glrt import checked_mask
+from banditsrl.linear.glrt import checked_mask, score
 from banditsrl.linear.lanes import double
 from banditsrl.policies.certified import CertifiedState
 from banditsrl.policies.history import History
 from banditsrl.policies.neural import NNBanditSRL
-from banditsrl.policies.policy import Choice, Policy, setting
-from banditsrl.policies.wide import WideState, WideUCB
-
-MEMORY = 0.5
-"""Weight of earlier phases in the comparison of errors."""
+from banditsrl.policies.policy import Choice, Policy, checked_reward, quantile, setting
+from banditsrl.policies.stacking import MEMORY, Stack, empty_stack, faded, stacked, weights
+from banditsrl.policies.wide import WideState, WideUCB, optimistic
 
 
 class Trial(NamedTuple):
-    """Paired differences of squared errors, network minus wide: of explored rounds, and of all.
-
-    Sums over rounds, (2,) each; earlier phases weigh less.
-    """
+    """Paired differences of squared errors, network minus mixture, summed; earlier count less."""
 
     n: Array
     total: Array
     squares: Array
-    wide: Array  # squared errors of the wide embedding alone
+    mixture: Array  # squared errors of the mixture alone
 
 
 class AutoState(NamedTuple):
-    """State of the portfolio."""
+    """State of the portfolio; the network is the last of its E embeddings."""
 
     explorer: WideState
     certifier: CertifiedState
+    stack: Stack
+    weights: Array  # (E,)
     trial: Trial
-    active: Array  # (2,) Phi_t: whether it holds the wide embedding, and the network
+    may_test: Array  # () whether the network is in Phi_t
 
 
 class BanditSRLAuto(Policy):
-    """A portfolio of a wide embedding that explores and a network that certifies.
+    """A portfolio of wide embeddings and a network: all explore, the network certifies.
 
     Args:
-        explorer: Optimism on a wide embedding.
-        certifier: NN-BanditSRL; its base explores once the wide embedding is out.
+        explorer: Optimism on wide embeddings, with the width that all embeddings get here.
+        certifier: NN-BanditSRL with any base: the mixture plays in its place.
 
     Example:
         >>> import banditsrl
@@ -83,8 +82,8 @@ class BanditSRLAuto(Policy):
     explorer: WideUCB
     certifier: NNBanditSRL
     _: KW_ONLY
-    slack: float = setting(2.0, "standard errors by which an embedding in Phi_t may be worse")
-    tolerance: float = setting(0.05, "share by which the network's error may be worse, besides")
+    slack: float = setting(2.0, "standard errors by which the network in Phi_t may be worse")
+    tolerance: float = setting(0.25, "share by which its error may be worse, besides")
 
     def __check_init__(self) -> None:
         at_least("slack", self.slack, 0.0)
@@ -118,33 +117,42 @@ class BanditSRLAuto(Policy):
     @double
     def init(self, key: Array) -> AutoState:
         """Empty statistics, fresh weights; the network has to earn its place."""
-        zero = jnp.zeros(2, dtype=jnp.float64)
+        stack = empty_stack(len(self.explorer.wides) + 1)
         return AutoState(
             explorer=self.explorer.init(key),
             certifier=self.certifier.init(key),
-            trial=Trial(zero, zero, zero, zero),
-            active=jnp.asarray([True, False]),
+            stack=stack,
+            weights=weights(stack),
+            trial=Trial(*jnp.zeros((4,), dtype=jnp.float64)),
+            may_test=jnp.zeros((), dtype=bool),
         )
+
+    def scores(self, state: AutoState, context: Any) -> tuple[Array, Array]:
+        """Values and norms of every action under every embedding, (E, A) each."""
+        values, norms = self.explorer.scores(state.explorer, context)
+        ridge = state.certifier.ridge
+        own = score(ridge.root, ridge.theta, self.certifier.embed(state.certifier, context))
+        return jnp.vstack([values, own.values]), jnp.vstack([norms, own.norms])
 
     @double
     def act(self, state: AutoState, context: Any, mask: Any, key: Array) -> Choice:
-        """The network's greedy action where it is proved best, else exploration."""
+        """Optimism on the mixture; certified where the network's test proves that it is greedy."""
         available = checked_mask(mask, self.n_actions)
-        explored = self.explorer.act(state.explorer, context, available, key)
         tested = self.certifier.act(state.certifier, context, available, key)
-        values, _ = self.explorer.scores(state.explorer, context)
-        best = jnp.argmax(jnp.where(available, values, -jnp.inf))
-        wide, network = state.active
-        agreed = ~wide | (best == tested.action)
-        certified = tested.certified & ((network & agreed) | (available.sum() == 1))
-        by_network = certified | ~wide
+        values, norms = self.scores(state, context)
+        predicted = jnp.where(available, state.weights @ values, -jnp.inf)
+        width = self.explorer.ucb_scale * (state.explorer.weights @ norms[:-1])
+        action, pmf = optimistic(predicted + width, quantile(key))
+        agreed = (jnp.argmax(predicted) == tested.action) & (action == tested.action)
+        certified = tested.certified & ((state.may_test & agreed) | (available.sum() == 1))
+        used = jnp.where(certified, len(state.weights) - 1, jnp.argmax(state.weights))
         return Choice(
-            action=jnp.where(by_network, tested.action, explored.action).astype(jnp.int32),
-            pmf=jnp.where(by_network, tested.pmf, explored.pmf),
+            action=jnp.where(certified, tested.action, action).astype(jnp.int32),
+            pmf=jnp.where(certified, tested.pmf, pmf),
             certified=certified,
             glr=tested.glr,
             threshold=tested.threshold,
-            representation=by_network.astype(jnp.int32),
+            representation=used.astype(jnp.int32),
         )
 
     @double
@@ -152,49 +160,47 @@ class BanditSRLAuto(Policy):
         self, state: AutoState, context: Any, action: Any, reward: Any, certified: Any = False
     ) -> AutoState:
         """Compare the predictions, then teach both."""
-        values, _ = self.explorer.scores(state.explorer, context)
-        phi = self.certifier.embed(state.certifier, context)[action]
-        predicted = phi @ state.certifier.ridge.theta
-        wide = (values[action] - reward) ** 2
-        difference = (predicted - reward) ** 2 - wide
-        counts = jnp.stack([jnp.where(certified, 0.0, 1.0), jnp.ones(())])  # explored, all
-        trial = Trial(
-            state.trial.n + counts,
-            state.trial.total + counts * difference,
-            state.trial.squares + counts * difference * difference,
-            state.trial.wide + counts * wide,
-        )
+        reward = checked_reward(reward)
+        predicted = self.scores(state, context)[0][:, action]  # (E,)
+        mixture = (state.weights @ predicted - reward) ** 2
+        difference = (predicted[-1] - reward) ** 2 - mixture
+        more = Trial(jnp.ones(()), difference, difference * difference, mixture)
+        explored = ~jnp.asarray(certified)
         return AutoState(
             explorer=self.explorer.learn(state.explorer, context, action, reward, certified),
             certifier=self.certifier.learn(state.certifier, context, action, reward, certified),
-            trial=trial,
-            active=state.active,
+            stack=stacked(state.stack, predicted, reward, explored),
+            weights=state.weights,
+            trial=jax.tree.map(jnp.add, state.trial, more),
+            may_test=state.may_test,
         )
 
     @double
     def refresh(self, state: AutoState, history: History, key: Array) -> AutoState:
-        """Decide on Phi_t by the phase that ends, then train the network."""
-        n = jnp.maximum(state.trial.n, 1.0)
-        mean = state.trial.total / n  # (2,) explored, all
-        error = jnp.sqrt(jnp.maximum(state.trial.squares / n - mean * mean, 0.0) / n)
-        limit = self.slack * error[1] + self.tolerance * state.trial.wide[1] / n[1]
+        """Weigh the embeddings and decide on Phi_t by the phase that ends; train the network."""
+        n, total, squares, mixture = state.trial
+        n = jnp.maximum(n, 1.0)
+        mean = total / n
+        error = jnp.sqrt(jnp.maximum(squares / n - mean * mean, 0.0) / n)
         trained = state.certifier.learned.n_explored >= self.certifier.training.batch
-        network = trained & (mean[1] <= limit)
-        wide = (state.active[0] & (mean[0] >= -self.slack * error[0])) | ~network
+        fits = mean <= self.slack * error + self.tolerance * mixture / n
         explorer_key, certifier_key = jax.random.split(key)
-        certifier = self.certifier.refresh(state.certifier, history, certifier_key)
         return AutoState(
             explorer=self.explorer.refresh(state.explorer, history, explorer_key),
-            certifier=certifier,
+            certifier=self.certifier.refresh(state.certifier, history, certifier_key),
+            stack=faded(state.stack),
+            weights=weights(state.stack),
             trial=Trial(*[MEMORY * value for value in state.trial]),
-            active=jnp.stack([wide, network]),
+            may_test=trained & fits,
         )
 
     def report(self, state: AutoState) -> dict[str, Array]:
-        """Which embedding explores (0: wide, 1: network), Phi_t and the spectral loss."""
+        """The embedding of largest weight, all weights, Phi_t, and the spectral loss."""
+        always = jnp.ones(len(state.weights) - 1, dtype=bool)
         return {
-            "representation": (~state.active[0]).astype(jnp.int32),
-            "active": state.active,
+            "representation": jnp.argmax(state.weights).astype(jnp.int32),
+            "weights": state.weights,
+            "active": jnp.append(always, state.may_test),
             "loss": state.certifier.loss,
             "lambda_min": state.certifier.lambda_min,
         }

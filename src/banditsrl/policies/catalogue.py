@@ -31,7 +31,7 @@ from banditsrl.policies.wide import WideUCB
 from banditsrl.registry import Registry
 from banditsrl.representations.fourier import Fourier
 from banditsrl.representations.neural import Network
-from banditsrl.representations.wide import Wide
+from banditsrl.representations.wide import KINDS, Wide
 
 POLICIES: Registry[Callable[..., Any]] = Registry("policy")
 
@@ -148,24 +148,19 @@ def _auto(
     feature_seed: int = 0,
     **settings: Any,
 ) -> BanditSRLAuto:
-    parts: list[type[Any]] = [
-        BanditSRLAuto,
-        NNBanditSRL,
-        Training,
-        Network,
-        WideUCB,
-        LinUCB,
-    ]
+    parts: list[type[Any]] = [BanditSRLAuto, NNBanditSRL, Training, Network, WideUCB]
     shares = _shared_out(settings, parts, problem, {**preset, **PORTFOLIO})
-    outer, certifier, training, network, explorer, base = shares
+    outer, certifier, training, network, explorer = shares
     inputs = _pick(problem, representation)
     explorer = {k: v for k, v in explorer.items() if k in settings}  # presets are the network's
+    random = {"n_features": n_features, "seed": feature_seed}
+    wides = tuple(Wide(inputs, kind=kind, **random) for kind in KINDS)
     return BanditSRLAuto(
-        WideUCB(Wide(inputs, n_features=n_features, seed=feature_seed), **explorer),
+        WideUCB(wides, **explorer),
         NNBanditSRL(
             Network(inputs, **network),
             training=Training(**training),
-            base=LinUCB(**base),
+            base=Greedy(),
             **certifier,
         ),
         **outer,
@@ -184,7 +179,7 @@ def _disjoint(
     del preset
     (own,) = _shared_out(settings, [WideUCB], problem)
     inputs = _pick(problem, representation)
-    return WideUCB(Wide(inputs, n_features=n_features, seed=feature_seed), **own)
+    return WideUCB((Wide(inputs, n_features=n_features, seed=feature_seed),), **own)
 
 
 def _pick(problem: Any, representation: int) -> Any:
@@ -231,7 +226,7 @@ def _settings_of(part: type[Any]) -> list[str]:
     """The names that can be set on one part."""
     if part is Network:
         return ["layers", "activation"]
-    parts = {"base", "representation", "representations", "network", "training", "wide"}
+    parts = {"base", "representation", "representations", "network", "training", "wides"}
     parts |= {"explorer", "certifier"}
     names = [field.name for field in dataclasses.fields(part)]
     return [name for name in names if not name.startswith("_") and name not in parts]

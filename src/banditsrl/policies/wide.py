@@ -1,8 +1,14 @@
-"""WideUCB: optimism on a wide random embedding, one parameter per action. It learns early.
+"""WideUCB: optimism on wide random embeddings, one parameter per action. It learns early.
 
-The index is psi . theta_a + ucb_scale ||psi||_{V_a^-1}, with a constant scale: a heuristic width,
-far below the theoretical one, for rewards of order one. Columns are standardised by the contexts
-seen in the first phases, up to `n_scaling` rounds; after that the embedding stays as it is.
+With several embeddings (`Wide`) the index of an action is the weighted mean of theirs,
+
+    sum_e w_e (psi_e . theta_{e,a} + ucb_scale ||psi_e||_{V_{e,a}^-1}),
+
+and the weights are those on the simplex that would have predicted best: each embedding predicts
+every reward before it is seen, and at the end of a phase w minimises the squared error of the
+mixture over the explored rounds, of which earlier phases count less. The width has a constant
+scale: a heuristic, far below the theoretical one, for rewards of order one. Columns are scaled by
+the contexts seen in the first phases, up to `n_scaling` rounds; then the embeddings stay.
 """
 
 from dataclasses import KW_ONLY
@@ -13,6 +19,7 @@ import jax.numpy as jnp
 from jax import Array
 
 from banditsrl.arguments import at_least, count, positive
+from banditsrl.errors import InvalidArgument
 from banditsrl.linear.blocks import (
     Blocks,
     block_observed,
@@ -22,7 +29,7 @@ from banditsrl.linear.blocks import (
 )
 from banditsrl.linear.glrt import checked_mask
 from banditsrl.linear.lanes import double
-from banditsrl.policies.history import History, Rounds, folded
+from banditsrl.policies.history import History
 from banditsrl.policies.linear import maximisers
 from banditsrl.policies.policy import (
     Choice,
@@ -35,24 +42,33 @@ from banditsrl.policies.policy import (
     unmapped_lanes,
     untested,
 )
+from banditsrl.policies.stacking import Stack, empty_stack, faded, stacked, weights
 from banditsrl.representations.wide import Scaling, Wide
 
 
-class WideState(NamedTuple):
-    """State of WideUCB."""
+class Learner(NamedTuple):
+    """What is known about one embedding."""
 
     scaling: Scaling
     blocks: Blocks
 
 
+class WideState(NamedTuple):
+    """State of WideUCB with E embeddings."""
+
+    learners: tuple[Learner, ...]
+    stack: Stack
+    weights: Array  # (E,)
+
+
 class WideUCB(Policy):
-    """LinUCB with a constant width on a `Wide` embedding.
+    """LinUCB with a constant width on a mixture of `Wide` embeddings.
 
     Args:
-        wide: The embedding.
+        wides: The embeddings.
     """
 
-    wide: Wide
+    wides: tuple[Wide, ...]
     _: KW_ONLY
     ucb_scale: float = setting(0.3, "width of the confidence bound, for rewards of order one")
     lam: float = setting(0.1, "ridge regularizer lambda")
@@ -60,6 +76,11 @@ class WideUCB(Policy):
     n_scaling: int = setting(500, "rounds whose contexts standardise the columns")
 
     def __check_init__(self) -> None:
+        if not self.wides or len({wide.n_actions for wide in self.wides}) > 1:
+            sizes = [wide.n_actions for wide in self.wides]
+            raise InvalidArgument(
+                f"wides must be embeddings of one number of actions, got {sizes}."
+            )
         at_least("ucb_scale", self.ucb_scale, 0.0)
         positive("lam", self.lam)
         count("n_scaling", self.n_scaling)
@@ -67,7 +88,7 @@ class WideUCB(Policy):
     @property
     def n_actions(self) -> int:
         """Number of actions A."""
-        return self.wide.n_actions
+        return self.wides[0].n_actions
 
     @property
     def phase_growth(self) -> float | None:
@@ -88,73 +109,88 @@ class WideUCB(Policy):
     def init(self, key: Array) -> WideState:
         """Empty statistics."""
         del key
-        blocks = empty_blocks(self.n_actions, self.wide.dim, self.lam)
-        return WideState(self.wide.unscaled(), blocks)
+        learners = tuple(
+            Learner(wide.unscaled(), empty_blocks(self.n_actions, wide.dim, self.lam))
+            for wide in self.wides
+        )
+        stack = empty_stack(len(learners))
+        return WideState(learners, stack, weights(stack))
 
     def scores(self, state: WideState, context: Any) -> tuple[Array, Array]:
-        """Values and norms of every action, (A,) each."""
-        return block_scores(state.blocks, self.wide.embed(state.scaling, context))
+        """Values and norms of every action under every embedding, (E, A) each."""
+        found = [
+            block_scores(learner.blocks, wide.embed(learner.scaling, context))
+            for wide, learner in zip(self.wides, state.learners, strict=True)
+        ]
+        values, norms = (jnp.stack(part) for part in zip(*found, strict=True))
+        return values, norms
 
     @double
     def act(self, state: WideState, context: Any, mask: Any, key: Array) -> Choice:
         """The available action of largest index, ties at random."""
         available = checked_mask(mask, self.n_actions)
         values, norms = self.scores(state, context)
-        index = jnp.where(available, values + self.ucb_scale * norms, -jnp.inf)
-        pmf = uniform_over(maximisers(index))
-        return untested(drawn(pmf, quantile(key)), pmf)
+        index = state.weights @ (values + self.ucb_scale * norms)
+        action, pmf = optimistic(jnp.where(available, index, -jnp.inf), quantile(key))
+        return untested(action, pmf)
 
     @double
     def learn(
         self, state: WideState, context: Any, action: Any, reward: Any, certified: Any = False
     ) -> WideState:
-        """Add the sample to the block of its action."""
-        del certified
-        psi = self.wide.embed(state.scaling, context)[action]
-        blocks = block_observed(state.blocks, psi, jnp.asarray(action), checked_reward(reward))
-        return state._replace(blocks=blocks)
+        """Note what each embedding predicts, then add the sample to the block of its action."""
+        reward, action = checked_reward(reward), jnp.asarray(action)
+        learners, predicted = [], []
+        for wide, (scaling, blocks) in zip(self.wides, state.learners, strict=True):
+            psi = wide.embed(scaling, context)[action]
+            predicted.append(psi @ blocks.theta[action])
+            learners.append(Learner(scaling, block_observed(blocks, psi, action, reward)))
+        explored = ~jnp.asarray(certified)
+        stack = stacked(state.stack, jnp.stack(predicted), reward, explored)
+        return WideState(tuple(learners), stack, state.weights)
 
     @double
     def refresh(self, state: WideState, history: History, key: Array) -> WideState:
-        """Early: standardise anew and embed the first rounds again. Always: undo drift."""
+        """Weigh the embeddings. Early: scale them anew and embed the first rounds again."""
         del key
+        learners = tuple(
+            self._refreshed(wide, learner, history)
+            for wide, learner in zip(self.wides, state.learners, strict=True)
+        )
+        return WideState(learners, faded(state.stack), weights(state.stack))
 
-        def rescaled() -> WideState:
-            scaling = self._scaling(history)
-            return WideState(scaling, self._rebuilt(scaling, history))
+    def _refreshed(self, wide: Wide, learner: Learner, history: History) -> Learner:
+        """One embedding at the end of a phase; V^-1 and theta are always recomputed."""
 
-        state = jax.lax.cond(history.n <= self.n_scaling, rescaled, lambda: state)
-        return state._replace(blocks=block_refreshed(state.blocks))
+        def anew() -> Learner:
+            first = jax.tree.map(lambda buffer: buffer[: self.n_scaling], history.contexts)
+            rows = jax.vmap(wide.rows)(first)  # (n, R, m)
+            valid = jnp.repeat(jnp.arange(len(rows)) < history.n, rows.shape[1])
+            scaling = wide.scaled(rows.reshape(-1, wide.n_columns), valid)
+            return Learner(scaling, self._rebuilt(wide, scaling, history))
 
-    def _scaling(self, history: History) -> Scaling:
-        """Mean and deviation of the columns over all rounds."""
+        known = (history.n == 0) | (history.n > self.n_scaling)
+        scaling, blocks = jax.lax.cond(known, lambda: learner, anew)
+        return Learner(scaling, block_refreshed(blocks))
 
-        def block(sums: tuple[Array, Array, Array], rounds: Rounds) -> tuple[Array, Array, Array]:
-            rows = jax.vmap(self.wide.rows)(rounds.contexts)  # (n, R, m)
-            rows = jnp.where(rounds.valid[:, None, None], rows, 0.0)
-            n = sums[0] + rounds.valid.sum() * rows.shape[1]
-            return n, sums[1] + rows.sum((0, 1)), sums[2] + (rows * rows).sum((0, 1))
-
-        zeros = jnp.zeros(self.wide.n_columns, dtype=jnp.float64)
-        n, first, second = folded(history, (jnp.zeros((), jnp.float64), zeros, zeros), block)
-        n = jnp.maximum(n, 1.0)
-        mean = first / n
-        variance = second / n - mean * mean
-        varies = variance > 1e-12 * (1.0 + mean * mean)
-        return Scaling(mean, jnp.where(varies, jnp.sqrt(jnp.where(varies, variance, 1.0)), jnp.inf))
-
-    def _rebuilt(self, scaling: Scaling, history: History) -> Blocks:
+    def _rebuilt(self, wide: Wide, scaling: Scaling, history: History) -> Blocks:
         """The sums of all rounds in a new scaling; V^-1 and theta are left to be recomputed."""
 
         def round_(i: Array, blocks: Blocks) -> Blocks:
             context = jax.tree.map(lambda buffer: buffer[i], history.contexts)
             action, reward = history.actions[i], history.rewards[i]
-            psi = self.wide.embed(scaling, context)[action]
+            psi = wide.embed(scaling, context)[action]
             return blocks._replace(
                 V=blocks.V.at[action].add(psi[:, None] * psi[None]),
                 b=blocks.b.at[action].add(reward * psi),
             )
 
-        start = empty_blocks(self.n_actions, self.wide.dim, self.lam)
+        start = empty_blocks(self.n_actions, wide.dim, self.lam)
         blocks: Blocks = jax.lax.fori_loop(0, history.n, round_, start)
         return blocks
+
+
+def optimistic(index: Array, u: Array) -> tuple[Array, Array]:
+    """An action of largest index (A,), at quantile u among equals, and the pmf."""
+    pmf = uniform_over(maximisers(index))
+    return drawn(pmf, u), pmf

@@ -1,10 +1,16 @@
 """What is a safe first guess at an embedding? The context itself beside random features of it.
 
-    psi(x) = [1, z / sqrt(m), sqrt(2 / K) cos(W z / sqrt(m) + b)],   z = (x - mean) / deviation
+    psi(x) = [1, z / sqrt(m), f(x)],   z = (x - mean) / deviation
 
-with W standard normal and b uniform on [0, 2 pi). Every action has a parameter of its own, so the
-design matrix is block-diagonal (`linear.blocks`). Columns are standardised by what was seen of
-them early on; where there are many, the plain part is a random projection of them.
+with K random features f of one of two kinds:
+
+    waves:  f_k(x) = sqrt(2 / K) cos(w_k . z / sqrt(m) + b_k),  w_k standard normal, b_k uniform
+    steps:  f_k(x) = 1[x_{j_k} >= c_k] / sqrt(K),               c_k a quantile of the column j_k
+
+Waves see columns together and suit smooth rewards; steps see each column alone, whatever its scale,
+and suit thresholds, counts and categories. Every action has a parameter of its own, so the design
+matrix is block-diagonal (`linear.blocks`). Means, deviations and quantiles are of what was seen
+early on; where there are many columns, the plain part is a random projection of them.
 """
 
 import math
@@ -17,7 +23,7 @@ import numpy as np
 from jax import Array
 from numpy.typing import NDArray
 
-from banditsrl.arguments import count
+from banditsrl.arguments import count, one_of
 from banditsrl.linear.lanes import double
 from banditsrl.representations.fixed import Coded, Representation, Table, as_representation
 
@@ -25,20 +31,28 @@ MOST_PLAIN = 100
 """Columns beyond this many enter the plain part through a random projection."""
 
 
+KINDS = ("waves", "steps")
+
+TAIL = 0.03
+"""No step is at a quantile beyond this, where too few rounds lie on one side."""
+
+
 class Scaling(NamedTuple):
-    """Mean and deviation of every column; constant columns have deviation infinity."""
+    """What is known of the columns; constant ones have deviation infinity and no step."""
 
     mean: Array  # (m,)
     deviation: Array  # (m,)
+    cuts: Array  # (K,) of the steps; (0,) of waves
 
 
 class Wide(eqx.Module):
-    """Standardised columns beside random Fourier features of them.
+    """Standardised columns beside random features of them.
 
     Args:
         inputs: Where the columns come from: of coded inputs the context's vector; of a table the
             columns that do not depend on the action, if the others are only a code of the action;
             of any other representation its embedding of each action.
+        kind: The random features: "waves" or "steps".
         n_features: Number K of random features; none leaves the columns alone.
         seed: Which random features.
     """
@@ -46,23 +60,35 @@ class Wide(eqx.Module):
     inputs: Representation
     columns: Array | None  # (X, R, m) of a table
     projection: Array | None  # (m, MOST_PLAIN)
-    matrix: Array  # (m, K)
+    matrix: Array  # (m, K) of waves
     phase: Array  # (K,)
+    which: Array  # (K,) columns of steps
+    levels: Array  # (K,) quantiles at which they are
     n_actions: int = eqx.field(static=True)
     n_columns: int = eqx.field(static=True)
+    n_features: int = eqx.field(static=True)
+    kind: str = eqx.field(static=True)
     dim: int = eqx.field(static=True)
 
     @double
-    def __init__(self, inputs: Any, *, n_features: int = 128, seed: int = 0) -> None:
+    def __init__(
+        self, inputs: Any, *, kind: str = "waves", n_features: int = 128, seed: int = 0
+    ) -> None:
         self.inputs = as_representation(inputs)
         self.n_actions = self.inputs.n_actions
         self.columns, self.n_columns = _columns(self.inputs)
-        m, K = self.n_columns, count("n_features", n_features, 0)
-        plain, matrix, phase = jax.random.split(jax.random.key(count("seed", seed, 0)), 3)
+        self.kind = one_of("kind", kind, KINDS)
+        self.n_features = count("n_features", n_features, 0)
+        m, K = self.n_columns, self.n_features
+        plain, first, second = jax.random.split(jax.random.key(count("seed", seed, 0)), 3)
         is_long = m > MOST_PLAIN
         self.projection = jax.random.normal(plain, (m, MOST_PLAIN)) if is_long else None
-        self.matrix = jax.random.normal(matrix, (m, K)) / math.sqrt(m)
-        self.phase = jax.random.uniform(phase, (K,), maxval=2.0 * math.pi)
+        n_waves, n_steps = (K, 0) if kind == "waves" else (0, K)
+        self.matrix = jax.random.normal(first, (m, n_waves)) / math.sqrt(m)
+        self.phase = jax.random.uniform(second, (n_waves,), maxval=2.0 * math.pi)
+        rounds = [jax.random.permutation(k, m) for k in jax.random.split(first, -(-n_steps // m))]
+        self.which = jnp.concatenate([jnp.zeros(0, int), *rounds])[:n_steps]  # evenly many each
+        self.levels = jax.random.uniform(second, (n_steps,), minval=TAIL, maxval=1.0 - TAIL)
         self.dim = 1 + min(m, MOST_PLAIN) + K
 
     def rows(self, context: Any) -> Array:
@@ -75,19 +101,41 @@ class Wide(eqx.Module):
 
     def embed(self, scaling: Scaling, context: Any) -> Array:
         """The embedding psi of every action, (A, k)."""
-        z = (self.rows(context) - scaling.mean) / scaling.deviation  # (R, m)
+        rows = self.rows(context)  # (R, m)
+        z = (rows - scaling.mean) / scaling.deviation
         plain = z / math.sqrt(self.n_columns)
         if self.projection is not None:
             plain = plain @ self.projection / math.sqrt(MOST_PLAIN)
-        size = math.sqrt(2.0 / max(len(self.phase), 1))
-        waves = size * jnp.cos(z @ self.matrix + self.phase)
-        psi = jnp.concatenate([jnp.ones((len(z), 1)), plain, waves], axis=1)
+        size = 1.0 / math.sqrt(max(self.n_features, 1))
+        if self.kind == "waves":
+            features = math.sqrt(2.0) * size * jnp.cos(z @ self.matrix + self.phase)
+        else:
+            features = jnp.where(rows[:, self.which] >= scaling.cuts, size, 0.0)
+        psi = jnp.concatenate([jnp.ones((len(rows), 1)), plain, features], axis=1)
         return jnp.broadcast_to(psi, (self.n_actions, self.dim))
 
     def unscaled(self) -> Scaling:
         """The scaling before anything was seen."""
         zeros = jnp.zeros(self.n_columns, dtype=jnp.float64)
-        return Scaling(zeros, zeros + 1.0)
+        return Scaling(zeros, zeros + 1.0, jnp.zeros(len(self.levels), dtype=jnp.float64))
+
+    def scaled(self, rows: Array, valid: Array) -> Scaling:
+        """The scaling by those of rows (n, m) that are valid (n,); at least one must be."""
+        n = valid.sum()
+        kept = jnp.where(valid[:, None], rows, 0.0)
+        mean = kept.sum(0) / n
+        variance = jnp.where(valid[:, None], (rows - mean) ** 2, 0.0).sum(0) / n
+        varies = variance > 1e-12 * (1.0 + mean * mean)
+        deviation = jnp.where(varies, jnp.sqrt(jnp.where(varies, variance, 1.0)), jnp.inf)
+        return Scaling(mean, deviation, self._cuts(rows[:, self.which], valid))
+
+    def _cuts(self, rows: Array, valid: Array) -> Array:
+        """The value at each step's quantile, or else the next above the least: both sides occur."""
+        values = jnp.sort(jnp.where(valid[:, None], rows, jnp.inf), axis=0)  # (n, K)
+        at = (self.levels * valid.sum()).astype(int)
+        found = jnp.take_along_axis(values, at[None], axis=0)[0]
+        above = jnp.where(values > values[0], values, jnp.inf).min(0)
+        return jnp.maximum(found, above)
 
 
 def _columns(inputs: Representation) -> tuple[Array | None, int]:

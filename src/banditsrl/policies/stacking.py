@@ -1,0 +1,59 @@
+"""How much is each of several predictors worth? The weights that would have predicted best.
+
+Every predictor says what reward it expects before the reward is seen. The weights are those on the
+simplex whose mixture has the least squared error over these predictions, of which later ones count
+more (stacking).
+"""
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax import Array
+
+MEMORY = 0.5
+"""What all that was seen before a phase counts in the next."""
+
+FIT_STEPS = 30
+
+
+class Stack(NamedTuple):
+    """Predictions p (E,) and rewards r, summed up with their weights."""
+
+    gram: Array  # (E, E)  I + sum p p^T
+    cross: Array  # (E,)   1 / E + sum r p
+
+
+def empty_stack(n_predictors: int) -> Stack:
+    """The sums before any prediction; they give equal weights."""
+    equal = jnp.full(n_predictors, 1.0 / n_predictors, dtype=jnp.float64)
+    return Stack(jnp.eye(n_predictors, dtype=jnp.float64), equal)
+
+
+def stacked(stack: Stack, predicted: Array, reward: Array, counts: Array) -> Stack:
+    """The sums after one more round, if it counts."""
+    p = jnp.where(counts, predicted, 0.0)
+    return Stack(stack.gram + p[:, None] * p, stack.cross + reward * p)
+
+
+def faded(stack: Stack) -> Stack:
+    """The sums at the start of a phase."""
+    start = empty_stack(len(stack.cross))
+    return Stack(*[old + MEMORY * (new - old) for old, new in zip(start, stack, strict=True)])
+
+
+def weights(stack: Stack) -> Array:
+    """The w >= 0 of sum 1 with the least squared error, (E,), by Frank-Wolfe steps.
+
+    Exact for up to two predictors, close for more.
+    """
+
+    def step(_: Array, w: Array) -> Array:
+        slope = stack.gram @ w - stack.cross
+        along = jax.nn.one_hot(jnp.argmin(slope), len(w), dtype=w.dtype) - w
+        curvature = jnp.maximum(along @ stack.gram @ along, 1e-300)
+        return w + jnp.clip(-(slope @ along) / curvature, 0.0, 1.0) * along
+
+    start = empty_stack(len(stack.cross)).cross
+    fitted: Array = jax.lax.fori_loop(0, FIT_STEPS, step, start)
+    return fitted
