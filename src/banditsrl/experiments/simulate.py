@@ -25,10 +25,13 @@ from banditsrl.experiments.result import Result
 from banditsrl.experiments.rounds import Carry, Game, Tally
 from banditsrl.linear.lanes import double
 from banditsrl.policies.history import BLOCK
-from banditsrl.policies.policy import Policy, embeddings, phase_ends
+from banditsrl.policies.policy import Policy, embeddings, phase_ends, unmapped_lanes
 
 LANES = 40
 """Seeds that run side by side; fewer are padded, more run in batches."""
+
+MOST_IN_LANES = 64
+"""With embeddings of more dimensions one seed keeps a core busy, and padding would be a waste."""
 
 N_RECORDS = 100
 """Steps recorded when none are named."""
@@ -103,6 +106,14 @@ def simulate(
     return result
 
 
+def lanes_of(policy: Any) -> int:
+    """How many seeds a policy runs side by side: as it says, or else by its embeddings' size."""
+    if hasattr(policy, "lanes"):
+        return int(policy.lanes)
+    largest = max((embedding.dim for embedding in embeddings(policy)), default=0)
+    return unmapped_lanes() if largest > MOST_IN_LANES else LANES
+
+
 def _plan(problem: Any, policy: Any, horizon: int, steps: Sequence[int] | None) -> Plan:
     _agree(problem, policy)
     growth = getattr(policy, "phase_growth", None)
@@ -111,7 +122,7 @@ def _plan(problem: Any, policy: Any, horizon: int, steps: Sequence[int] | None) 
         horizon,
         recorded_steps(steps, horizon),
         phase_ends(growth, horizon) if growth else [],
-        int(getattr(policy, "lanes", LANES)),
+        lanes_of(policy),
     )
 
 

@@ -10,8 +10,9 @@ is computed, not stored. The number of steps is dynamic: one program serves ever
 
 Three settings depart from this scheme, and are off by default. `every_weight` adds the squared
 error of all samples, so that a wrong certificate is unlearned. `passes_over="explored"` makes a
-pass as long as the explored samples, so that training ends where exploration ends. `decay` shrinks
-the weights by the share rate * decay / sqrt(n) at each step, the less the more samples there are.
+pass as long as the explored samples, or a quarter of all if that is more, so that training costs
+less where exploration ends. `decay` shrinks the weights by the share rate * decay / sqrt(n) at each
+step, the less the more samples there are.
 """
 
 from collections.abc import Callable
@@ -37,6 +38,9 @@ OPTIMIZERS: dict[str, Callable[[float], optax.GradientTransformation]] = {
 }
 SCHEDULES = ("constant", "cosine")
 PASSES_OVER = ("all", "explored")
+
+LEAST = 4
+"""A pass over explored samples is at least as long as one in so many of all."""
 
 
 class Training(eqx.Module):
@@ -96,7 +100,7 @@ class Training(eqx.Module):
 
     def pass_length(self, n: Array, n_explored: Array) -> Array:
         """Samples in a pass."""
-        return n if self.passes_over == "all" else n_explored
+        return n if self.passes_over == "all" else jnp.maximum(n_explored, n // LEAST)
 
     def updates_per_pass(self, length: Array) -> Array:
         """The last batch of a pass may be incomplete."""

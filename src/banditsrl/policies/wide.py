@@ -73,7 +73,7 @@ class WideUCB(Policy):
     ucb_scale: float = setting(0.3, "width of the confidence bound, for rewards of order one")
     lam: float = setting(0.1, "ridge regularizer lambda")
     gamma: float = setting(2.0, "growth of the phases")
-    n_scaling: int = setting(500, "rounds whose contexts standardise the columns")
+    n_scaling: int = setting(500, "rounds whose contexts scale the columns")
 
     def __check_init__(self) -> None:
         if not self.wides or len({wide.n_actions for wide in self.wides}) > 1:

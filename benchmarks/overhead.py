@@ -1,0 +1,68 @@
+"""What does a sweep cost beside simulation? A thousand short runs, and the report about them.
+
+    python benchmarks/overhead.py [--horizon 1000] [--runs 1000] [--workers 2]
+
+Runs a sweep as a user would and prints the share of the workers' time that was not spent inside
+`simulate` (asked: below 10%), and how long the report takes (asked: below 20 seconds). The rest is
+starting processes, importing, building, writing tables and waiting. Runs are of 40 seeds each.
+"""
+
+import argparse
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from banditsrl.experiments.store import Store
+
+SWEEP = """
+title: A thousand short runs
+horizon: {horizon}
+seeds: {seeds}
+problems: [vardim-realizable]
+curves: [linucb, glrt-linucb, egreedy, glrt-egreedy, lints, greedy, igw, glrt-igw, leader, uniform]
+"""
+
+N_CURVES = 10
+
+SEEDS_PER_RUN = 40
+
+PROGRAM = "from banditsrl.cli import main; main()"
+
+
+def timed(*arguments: str) -> float:
+    """Seconds that a command of ours takes."""
+    started = time.perf_counter()
+    command = [sys.executable, "-c", PROGRAM, *arguments]
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+    return time.perf_counter() - started
+
+
+def main() -> None:
+    """Run, report, print."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--horizon", type=int, default=1000)
+    parser.add_argument("--runs", type=int, default=1000)
+    parser.add_argument("--workers", type=int, default=2)
+    asked = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        file, out = Path(folder) / "sweep.yaml", Path(folder) / "out"
+        seeds = SEEDS_PER_RUN * (asked.runs // N_CURVES)
+        file.write_text(SWEEP.format(horizon=asked.horizon, seeds=seeds))
+        options = ("--out", str(out), "--workers", str(asked.workers), "--quiet")
+        seconds = timed("sweep", str(file), *options)
+        store = Store(out)
+        runs = [run.hash for run in store.runs()]
+        inside = sum(float(store.table(run)["seconds"][0]) for run in runs)
+        outside = 1.0 - inside / (asked.workers * seconds)
+        report = timed("report", str(out))
+    print(
+        f"{len(runs)} runs of {asked.horizon:,} steps x {SEEDS_PER_RUN} seeds on {asked.workers} "
+        f"workers: {seconds:.1f} s, of which {outside:.1%} outside simulation; "
+        f"report {report:.1f} s"
+    )
+
+
+if __name__ == "__main__":
+    main()
