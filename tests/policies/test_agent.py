@@ -81,7 +81,8 @@ def test_more_rounds_than_a_block_are_kept(monkeypatch: pytest.MonkeyPatch, tmp_
         assert len(one._memory.actions) == 16
         np.testing.assert_array_equal(one._memory.contexts[:11], [x for x, _ in kept])
         np.testing.assert_array_equal(one._memory.rewards[:11], [y for _, y in kept])
-    assert np.asarray(agent.state.blocks.V[2]).trace() > np.asarray(agent.state.blocks.V[0]).trace()
+    V = np.asarray(agent.state.learners[0].blocks.V)
+    assert V[2].trace() > V[0].trace()
 
 
 def test_what_does_not_fit_is_refused(tmp_path: Path) -> None:
