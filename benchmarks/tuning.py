@@ -1,13 +1,18 @@
 """How were the settings of `banditsrl-auto` chosen? On generated tables, wheel and magic.
 
     python benchmarks/tuning.py [--problems species,mixture,wheel] [--horizon 10000] [--seeds 3]
-                                [--set NAME=VALUE]...
+                                [--table-seed 0] [--set NAME=VALUE]...
 
 Prints what `constant_regret.py` prints. Seeds start at 0; reported ones at 100. The tables:
 
 - species: 23 species with categories of their own, of which some vary; the class is the species'.
 - rules: categories that depend on each other; the class is given by a random tree of depth three.
 - mixture: 40 normal clusters in 50 columns, seven classes that overlap.
+- letters: 26 classes in four styles each, 16 columns of small whole numbers.
+- strokes: pictures of 28 by 28 points, ten classes of four strokes that move about.
+- notes: four columns, two classes with a curved boundary.
+- terrain: seven classes by bands of one column, shifted by a category of 40; labels are noisy.
+- trees: five unequal classes by a random tree over nine columns, some of them with heavy tails.
 """
 
 import argparse
@@ -67,25 +72,97 @@ def mixture(rng: np.random.Generator) -> TableProblem:
     return TableProblem(columns, rng.integers(0, 7, 40)[which], name="mixture")
 
 
+def letters(rng: np.random.Generator) -> TableProblem:
+    """Many classes, few columns."""
+    centers = rng.uniform(2, 13, (26, 1, 16)) + 1.5 * rng.normal(size=(26, 4, 16))
+    together = 0.3 * rng.normal(size=(16, 16))
+    labels, styles = rng.integers(0, 26, ROWS), rng.integers(0, 4, ROWS)
+    noise = rng.normal(size=(ROWS, 16)) @ together + 0.7 * rng.normal(size=(ROWS, 16))
+    columns = np.clip(np.round(centers[labels, styles] + noise), 0, 15)
+    return TableProblem(columns, labels, name="letters")
+
+
+def strokes(rng: np.random.Generator) -> TableProblem:
+    """Many columns: grey points near four line segments."""
+    side = np.arange(28)
+    points = np.stack(np.meshgrid(side, side, indexing="ij"), -1).reshape(-1, 2)
+    ends = rng.uniform(4, 24, (10, 4, 2, 2))  # class, stroke, end, coordinate
+    labels = rng.integers(0, 10, ROWS)
+    shift = 1.2 * rng.normal(size=(ROWS, 1, 1, 2)) + 1.2 * rng.normal(size=(ROWS, 4, 2, 2))
+    pictures = np.empty((ROWS, len(points)))
+    for row, (start, end) in enumerate(np.moveaxis(ends[labels] + shift, 2, 1)):
+        along = (end - start)[:, None]  # (4, 1, 2)
+        place = ((points - start[:, None]) * along).sum(-1) / (along**2).sum(-1)
+        nearest = start[:, None] + np.clip(place, 0, 1)[..., None] * along
+        pictures[row] = np.exp(-0.5 * ((points - nearest) ** 2).sum(-1).min(0))
+    return TableProblem(pictures, labels, name="strokes")
+
+
+def notes(rng: np.random.Generator) -> TableProblem:
+    """Few columns that matter together."""
+    x = rng.normal(size=(ROWS, 4)) @ rng.normal(size=(4, 4))
+    height = x[:, 0] * x[:, 1] + 2.0 * np.sin(x[:, 2]) - 0.3 * x[:, 3] ** 2
+    return TableProblem(x, (height > np.median(height)).astype(int), name="notes")
+
+
+def terrain(rng: np.random.Generator) -> TableProblem:
+    """Bands and categories, with labels that the columns do not settle."""
+    x = rng.normal(size=(ROWS, 10))
+    x[:, 3:] = np.exp(0.6 * x[:, 3:])
+    soil, area = rng.choice(40, ROWS, p=rng.dirichlet(0.5 * np.ones(40))), rng.integers(0, 4, ROWS)
+    height = x[:, 0] + 0.5 * rng.normal(size=40)[soil]
+    scores = [
+        -2.0 * (height - rng.normal()) ** 2
+        + 0.7 * rng.normal(size=40)[soil]
+        + 0.5 * rng.normal(size=4)[area]
+        + 0.4 * np.sin(0.5 * x @ rng.normal(size=10))
+        + 0.4 * rng.normal()
+        for _ in range(7)
+    ]
+    labels = (np.stack(scores, 1) + 0.25 * rng.gumbel(size=(ROWS, 7))).argmax(1)
+    columns = np.concatenate([x, np.eye(40)[soil], np.eye(4)[area]], axis=1)
+    return TableProblem(columns, labels, name="terrain")
+
+
+def trees(rng: np.random.Generator) -> TableProblem:
+    """Thresholds on columns of any scale."""
+    x = rng.standard_t(2, size=(ROWS, 9))
+    x[:, :5] = np.round(20 * rng.normal(size=(ROWS, 5)))
+    labels = np.zeros(ROWS, dtype=int)
+
+    def grow(rows: Any, depth: int) -> None:
+        if depth == 0 or len(rows) < 40:
+            labels[rows] = rng.choice(5, p=[0.5, 0.2, 0.15, 0.1, 0.05])
+            return
+        column = rng.integers(9)
+        left = x[rows, column] > np.quantile(x[rows, column], rng.uniform(0.2, 0.8))
+        grow(rows[left], depth - 1)
+        grow(rows[~left], depth - 1)
+
+    grow(np.arange(ROWS), 5)
+    return TableProblem(x, labels, name="trees")
+
+
+TABLES = (species, rules, mixture, letters, strokes, notes, terrain, trees)
 GENERATED: dict[str, Callable[[np.random.Generator], TableProblem]] = {
-    "species": species,
-    "rules": rules,
-    "mixture": mixture,
+    table.__name__: table for table in TABLES
 }
 
 
 def main() -> None:
     """Measure every problem with the settings."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--problems", default="species,rules,mixture,wheel,magic")
+    parser.add_argument("--problems", default=",".join([*GENERATED, "wheel", "magic"]))
     parser.add_argument("--horizon", type=int, default=10_000)
     parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--table-seed", type=int, default=0)
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE")
     arguments = parser.parse_args()
     settings = parsed_settings(arguments.set)
     for name in arguments.problems.split(","):
         generate = GENERATED.get(name)
-        problem = generate(np.random.default_rng(0)) if generate else banditsrl.make_problem(name)
+        rng = np.random.default_rng(arguments.table_seed)
+        problem = generate(rng) if generate else banditsrl.make_problem(name)
         print(measured(problem, arguments.horizon, range(arguments.seeds), **settings), flush=True)
 
 

@@ -74,9 +74,11 @@ class InProcess:
         """Do the jobs in order."""
         use_compilation_cache()
         with _environment(limits(n_cores())):  # read when the first program is compiled
-            for job in jobs:
-                yield done_in_store(job, store, command=command, tell=self._tell, say=_to_stderr)
+            for outcome in done_in_store(
+                jobs, store, command=command, tell=self._tell, say=_to_stderr
+            ):
                 self._status.clear()
+                yield outcome
 
     def statuses(self) -> Mapping[str, Status]:
         """What is being done."""
@@ -191,7 +193,7 @@ def _work(jobs: list[Job], directory: Path, command: str, board: Path, parent: i
             partial.write_text(json.dumps(status))
             partial.replace(place)
 
-    done = [done_in_store(j, store, command=command, tell=tell, say=_to_stderr) for j in jobs]
+    done = list(done_in_store(jobs, store, command=command, tell=tell, say=_to_stderr))
     place.unlink(missing_ok=True)
     _set_garbage_aside()
     return done

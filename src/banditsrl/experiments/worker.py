@@ -3,7 +3,8 @@
 import os
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -24,6 +25,10 @@ CHECKPOINT_SECONDS = 30.0
 
 TELL_SECONDS = 0.5
 """Between two reports of progress of one worker."""
+
+
+SHORT_SECONDS = 1.0
+"""Runs below this are so short that writing their tables matters."""
 
 
 class Job(NamedTuple):
@@ -126,15 +131,40 @@ def attempted(job: Job, checkpoint: Path, *, tell: Tell, say: Say) -> Attempt:
     return Attempt(Outcome(job.spec.hash, seconds, regret), table, "")
 
 
-def done_in_store(job: Job, store: Store, *, command: str, tell: Tell, say: Say) -> Outcome:
-    """Do a run and put it into its folder; an error is written down there."""
+def done_in_store(
+    jobs: Iterable[Job], store: Store, *, command: str, tell: Tell, say: Say
+) -> Iterator[Outcome]:
+    """Do runs and put each into its folder, where an error is written down too.
+
+    The table of a short run is written by a second thread while the next run is simulated. An
+    outcome comes when its table is in place.
+    """
+    with ThreadPoolExecutor(max_workers=1) as files:
+        waiting: list[Future[Outcome]] = []
+        for job in jobs:
+            try:
+                checkpoint = store.begin(job.spec, command=command) / "checkpoint.npz"
+                attempt = attempted(job, checkpoint, tell=tell, say=say)
+            except OSError as error:
+                attempt = Attempt(_unwritten(job, store, error), None, "")
+            yield from (future.result() for future in waiting)
+            waiting = [files.submit(_filed, job, store, attempt)]
+            if attempt.outcome.seconds > SHORT_SECONDS:
+                yield waiting.pop().result()
+        yield from (future.result() for future in waiting)
+
+
+def _filed(job: Job, store: Store, attempt: Attempt) -> Outcome:
+    """Write what came of a run."""
     try:
-        checkpoint = store.begin(job.spec, command=command) / "checkpoint.npz"
-        outcome, table, trace = attempted(job, checkpoint, tell=tell, say=say)
-        if table is None:
-            store.fail(job.spec, trace)
-        else:
-            store.finish(job.spec, table)
+        if attempt.table is not None:
+            store.finish(job.spec, attempt.table)
+        elif attempt.trace:
+            store.fail(job.spec, attempt.trace)
     except OSError as error:
-        return Outcome(job.spec.hash, 0.0, error=f"{store.folder(job.spec.hash)}: {error}")
-    return outcome
+        return _unwritten(job, store, error)
+    return attempt.outcome
+
+
+def _unwritten(job: Job, store: Store, error: OSError) -> Outcome:
+    return Outcome(job.spec.hash, 0.0, error=f"{store.folder(job.spec.hash)}: {error}")
