@@ -1,6 +1,6 @@
 """Does exploration end in practice? `banditsrl-auto` over 100,000 steps.
 
-    python benchmarks/constant_regret.py [--problems wheel,mushroom] [--seeds 10] [--first-seed 200]
+    python benchmarks/constant_regret.py [--problems wheel,mushroom] [--seeds 10] [--first-seed 400]
 
 For each problem: regret, the slope of regret in the last tenth relative to the first tenth (asked:
 below 5%), the share of certified rounds in the last tenth (above 90%) and of wrongly certified ones
@@ -41,7 +41,7 @@ def main() -> None:
     parser.add_argument("--problems", default="wheel,mushroom")
     parser.add_argument("--horizon", type=int, default=100_000)
     parser.add_argument("--seeds", type=int, default=10)
-    parser.add_argument("--first-seed", type=int, default=200)
+    parser.add_argument("--first-seed", type=int, default=400)
     arguments = parser.parse_args()
     seeds = range(arguments.first_seed, arguments.first_seed + arguments.seeds)
     for name in arguments.problems.split(","):

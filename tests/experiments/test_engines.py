@@ -109,6 +109,30 @@ def _running_on(node: str, engine: Any) -> str | None:
     return None
 
 
+def test_an_outcome_comes_when_its_table_is_in_place(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    jobs = plan([replace(CELL, horizon=50, seeds=tuple(range(120)))], store).jobs
+    seen = []
+    for outcome in InProcess().outcomes(jobs, store, "test"):
+        assert store.is_finished(outcome.run)
+        seen.append(outcome.run)
+    assert seen == [job.spec.hash for job in jobs]
+
+
+def test_a_run_that_can_not_be_written_is_an_outcome_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: Any) -> None:
+        raise OSError("no space left on device")
+
+    monkeypatch.setattr(Store, "finish", full)
+    store = Store(tmp_path)
+    jobs = plan([replace(CELL, horizon=50, seeds=tuple(range(80)))], store).jobs
+    outcomes = list(InProcess().outcomes(jobs, store, "test"))
+    assert [outcome.run for outcome in outcomes] == [job.spec.hash for job in jobs]
+    assert all("no space left on device" in str(outcome.error) for outcome in outcomes)
+
+
 def test_a_worker_that_dies_costs_only_its_unfinished_runs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
