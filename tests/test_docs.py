@@ -203,7 +203,10 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty folder, but for what a reader has got from elsewhere."""
     monkeypatch.chdir(tmp_path)
     instance = banditsrl.make_problem("vardim-weak-hls")  # in place of the authors'
-    banditsrl.problems.write_problem(instance, tmp_path / "vardim-weak-hls.json")
+    for name in ("vardim-weak-hls", "mine", "known"):
+        banditsrl.problems.write_problem(instance, tmp_path / f"{name}.json")
+    table = "\n".join(f"{k % 7},{k * k % 5},{'ab'[k % 2]}" for k in range(30))
+    (tmp_path / "mine.csv").write_text(f"width,height,class\n{table}\n")
     return tmp_path
 
 
