@@ -85,28 +85,33 @@ def test_a_certificate_needs_the_network_in_phi_t_and_the_mixture_to_agree(
 
 
 @double
-def test_elsewhere_the_largest_mixed_index_is_played(
+def test_elsewhere_the_largest_mixed_value_plus_the_wide_width_is_played(
     problem: banditsrl.FiniteProblem, auto: BanditSRLAuto
 ) -> None:
     rng = np.random.default_rng(6)
-    state = auto.init(jax.random.key(2))
-    for _ in range(20):
-        state = auto.learn(state, int(rng.integers(10)), int(rng.integers(5)), float(rng.normal()))
-    state = state._replace(weights=jnp.asarray([0.5, 0.2, 0.3]))
-    for context in range(10):
-        ridge = state.certifier.ridge
-        phi = np.asarray(auto.certifier.embed(state.certifier, context))
-        V_inverse = np.asarray(ridge.root) @ np.asarray(ridge.root).T
-        norms = np.sqrt(np.einsum("ad,de,ae->a", phi, V_inverse, phi))
-        index = 0.3 * (phi @ np.asarray(ridge.theta) + auto.explorer.ucb_scale * norms)
-        for weight, wide, learner in zip(
-            (0.5, 0.2), auto.explorer.wides, state.explorer.learners, strict=True
-        ):
-            psi = np.asarray(wide.embed(learner.scaling, context))
-            for a in range(5):
-                width = np.sqrt(psi[a] @ np.linalg.solve(learner.blocks.V[a], psi[a]))
-                index[a] += weight * (psi[a] @ learner.blocks.theta[a] + 0.3 * width)
-        assert int(auto.act(state, context, None, jax.random.key(0)).action) == index.argmax()
+    state, mixture, wide_weights = auto.init(jax.random.key(2)), (0.5, 0.2, 0.3), (0.9, 0.1)
+    act, learn = banditsrl.compiled(auto).act, banditsrl.compiled(auto).learn
+    moved = 0
+    for _ in range(12):
+        for _ in range(5):
+            state = learn(state, int(rng.integers(10)), int(rng.integers(5)), float(rng.normal()))
+        state = state._replace(
+            weights=jnp.asarray(mixture),
+            explorer=state.explorer._replace(weights=jnp.asarray(wide_weights)),
+        )
+        for context in range(10):
+            phi = np.asarray(auto.certifier.embed(state.certifier, context))
+            value, width = 0.3 * phi @ np.asarray(state.certifier.ridge.theta), np.zeros(5)
+            for k, (scaling, blocks) in enumerate(state.explorer.learners):
+                psi = np.asarray(auto.explorer.wides[k].embed(scaling, context))
+                for a in range(5):
+                    norm = np.sqrt(psi[a] @ np.linalg.solve(blocks.V[a], psi[a]))
+                    value[a] += mixture[k] * (psi[a] @ blocks.theta[a])
+                    width[a] += wide_weights[k] * 0.3 * norm
+            played = int(act(state, context, None, jax.random.key(0)).action)
+            assert played == (value + width).argmax()
+            moved += played != value.argmax()
+    assert 10 < moved < 110  # the width matters, and so do the values
 
 
 @double

@@ -33,7 +33,7 @@ from jax import Array
 
 from banditsrl.arguments import at_least
 from banditsrl.errors import InvalidArgument
-from banditsrl.linear.glrt import checked_mask, score
+from banditsrl.linear.glrt import checked_mask
 from banditsrl.linear.lanes import double
 from banditsrl.policies.certified import CertifiedState
 from banditsrl.policies.history import History
@@ -64,11 +64,11 @@ class AutoState(NamedTuple):
 
 
 class BanditSRLAuto(Policy):
-    """A portfolio of wide embeddings and a network: all explore, the network certifies.
+    """A portfolio of wide embeddings and a network: all predict, the network certifies.
 
     Args:
-        explorer: Optimism on wide embeddings, with the width that all embeddings get here.
-        certifier: NN-BanditSRL with any base: the mixture plays in its place.
+        explorer: The wide embeddings, and the scale of their width.
+        certifier: NN-BanditSRL; its base never plays, the mixture does.
 
     Example:
         >>> import banditsrl
@@ -128,20 +128,19 @@ class BanditSRLAuto(Policy):
         )
 
     def scores(self, state: AutoState, context: Any) -> tuple[Array, Array]:
-        """Values and norms of every action under every embedding, (E, A) each."""
+        """What every embedding predicts for every action (E, A), and the wide ones' width (A,)."""
         values, norms = self.explorer.scores(state.explorer, context)
-        ridge = state.certifier.ridge
-        own = score(ridge.root, ridge.theta, self.certifier.embed(state.certifier, context))
-        return jnp.vstack([values, own.values]), jnp.vstack([norms, own.norms])
+        own = (self.certifier.embed(state.certifier, context) * state.certifier.ridge.theta).sum(1)
+        width = self.explorer.ucb_scale * (state.explorer.weights @ norms)
+        return jnp.vstack([values, own]), width
 
     @double
     def act(self, state: AutoState, context: Any, mask: Any, key: Array) -> Choice:
         """Optimism on the mixture; certified where the network's test proves that it is greedy."""
         available = checked_mask(mask, self.n_actions)
         tested = self.certifier.act(state.certifier, context, available, key)
-        values, norms = self.scores(state, context)
+        values, width = self.scores(state, context)
         predicted = jnp.where(available, state.weights @ values, -jnp.inf)
-        width = self.explorer.ucb_scale * (state.explorer.weights @ norms[:-1])
         action, pmf = optimistic(predicted + width, quantile(key))
         agreed = (jnp.argmax(predicted) == tested.action) & (action == tested.action)
         certified = tested.certified & ((state.may_test & agreed) | (available.sum() == 1))

@@ -30,7 +30,6 @@ from banditsrl.representations.fixed import Coded, Representation, Table, as_rep
 MOST_PLAIN = 100
 """Columns beyond this many enter the plain part through a random projection."""
 
-
 KINDS = ("waves", "steps")
 
 TAIL = 0.03
