@@ -59,7 +59,7 @@ def test_what_was_written_is_read_back(store: Store, result: banditsrl.Result) -
     assert run.spec == SPEC
     assert run.finished
     assert same(store.table(SPEC.hash), table_of(result))
-    assert store.scan([SPEC.hash]).collect().height == 8
+    assert store.tables([SPEC.hash], ["step"]).height == 8
     assert sorted(path.name for path in store.folder(SPEC.hash).iterdir()) == [
         "environment.json",
         "spec.json",

@@ -11,7 +11,7 @@ from banditsrl.experiments.result import Result
 from banditsrl.experiments.spec import thawed
 from banditsrl.experiments.store import Store
 from banditsrl.experiments.sweep import Planned
-from banditsrl.experiments.tables import COUNTS
+from banditsrl.experiments.tables import COUNTS, REQUIRED
 
 Floats = NDArray[np.float64]
 
@@ -27,9 +27,11 @@ def stored_result(planned: Planned, store: Store) -> Result | None:
     finished = [run for run in planned.runs if store.is_finished(run)]
     if not finished:
         return None
-    rows = pl.concat([store.table(run) for run in finished], how="diagonal")
-    rows = rows.filter(pl.col("seed").is_in(list(planned.cell.seeds))).sort("seed", "step")
     steps = np.asarray(planned.spec.steps)
+    rows = store.tables(finished, REQUIRED)
+    sizes = [len(planned.runs[run]) * len(steps) for run in finished]
+    seconds = rows["seconds"].gather(np.cumsum(sizes) - 1).sum()
+    rows = rows.filter(pl.col("seed").is_in(list(planned.cell.seeds))).sort("seed", "step")
     counts = {name: rows[name].to_numpy().reshape(-1, len(steps)) for name in COUNTS}
     undecided = steps - counts["certified"] - counts["trivial"]
     return Result(
@@ -45,7 +47,7 @@ def stored_result(planned: Planned, store: Store) -> Result | None:
         reports={},
         state=None,
         pmf_draws=0,
-        seconds=float(sum(store.table(run)["seconds"][0] for run in finished)),
+        seconds=float(seconds),
         **counts,
     )
 

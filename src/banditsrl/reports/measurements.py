@@ -6,6 +6,7 @@ small: means per recorded step, one row per seed, and the share of seeds per rep
 
 from collections import defaultdict
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from banditsrl.reports.sweep import Sweep
@@ -15,6 +16,9 @@ if TYPE_CHECKING:
 
 COUNTS = ("regret", "certified", "trivial", "wrong", "wrong_regret")
 """Columns that add up over the steps; every table has them."""
+
+Kind = tuple[tuple[str, Any], ...]
+"""Names and types of the columns of a table."""
 
 HALF, TAIL = 0.5, 0.9
 """The second half, and the last tenth, begin after these shares of the horizon."""
@@ -40,21 +44,18 @@ class Measurements:
 
 
 def measure(sweep: Sweep) -> Measurements:
-    """Read every finished run of a sweep once."""
+    """Read every finished run of a sweep once for each cell that it belongs to."""
     import polars as pl  # noqa: PLC0415
 
-    frames, damaged = _scans(sweep)
-    cells = pl.LazyFrame(
-        [
-            {"run": run, "cell": k, "horizon": cell.horizon}
-            for k, cell in enumerate(sweep.cells)
-            for run in dict.fromkeys(cell.runs)
-        ],
-        schema={"run": pl.String, "cell": pl.Int64, "horizon": pl.Int64},
-    )
-    if not frames:
-        frames = [pl.LazyFrame(schema=_schema())]
-    rows = pl.concat(frames, how="diagonal").join(cells, on="run", how="inner")
+    kinds, damaged = _kinds(sweep)
+    frames = [pl.LazyFrame(schema=_schema())]
+    for k, cell in enumerate(sweep.cells):
+        alike: dict[Kind, list[Path]] = defaultdict(list)
+        for run in dict.fromkeys(cell.runs):
+            if run in kinds:
+                alike[kinds[run]].append(sweep.table(run))
+        frames += [_scan(paths, dict(kind), k, cell.horizon) for kind, paths in alike.items()]
+    rows = pl.concat(frames)
     means, seeds, choices = pl.collect_all([_means(rows), _seeds(rows), _choices(rows)])
     return Measurements(means, seeds, choices, damaged)
 
@@ -63,47 +64,45 @@ def _schema() -> dict[str, Any]:
     import polars as pl  # noqa: PLC0415
 
     numbers = dict.fromkeys((*COUNTS, "seconds"), pl.Float64)
-    whole = dict.fromkeys(("seed", "step", "representation", "n_candidates"), pl.Int64)
-    return {"run": pl.String, **whole, **numbers, "active": pl.UInt64}
+    names = ("cell", "horizon", "seed", "step", "representation", "n_candidates")
+    whole = dict.fromkeys(names, pl.Int64)
+    return {**whole, **numbers, "active": pl.UInt64}
 
 
-def _scans(sweep: Sweep) -> tuple[list["pl.LazyFrame"], tuple[str, ...]]:
-    """One lazy frame for each kind of table, and the runs whose table is damaged."""
+def _kinds(sweep: Sweep) -> tuple[dict[str, Kind], tuple[str, ...]]:
+    """The columns of every table, and the runs whose table is damaged."""
     import polars as pl  # noqa: PLC0415
 
-    kinds: dict[tuple[tuple[str, Any], ...], list[str]] = defaultdict(list)
+    kinds: dict[str, Kind] = {}
     damaged = []
     for run in (run for run in sweep.planned if run in sweep.finished):
         try:
             schema = pl.read_parquet_schema(sweep.table(run))
         except (OSError, pl.exceptions.PolarsError):
-            damaged.append(run)
-            continue
+            schema = {}
         if {"seed", "step", *COUNTS} <= set(schema):
-            kinds[tuple(schema.items())].append(run)
+            kinds[run] = tuple(schema.items())
         else:
             damaged.append(run)
-    return [_scan(sweep, dict(kind), runs) for kind, runs in kinds.items()], tuple(damaged)
+    return kinds, tuple(damaged)
 
 
-def _scan(sweep: Sweep, schema: dict[str, Any], runs: list[str]) -> "pl.LazyFrame":
-    """Tables of one schema as one frame with the columns of `_schema`, null where absent."""
+def _scan(paths: list[Path], schema: dict[str, Any], cell: int, horizon: int) -> "pl.LazyFrame":
+    """Tables of a cell, of one schema, with the columns of `_schema`; null where absent."""
     import polars as pl  # noqa: PLC0415
 
-    paths = [sweep.table(run) for run in runs]
-    names = pl.LazyFrame({"path": [str(path) for path in paths], "run": runs})
     columns = {
         name: pl.col(name).cast(kind) if name in schema else pl.lit(None, dtype=kind)
         for name, kind in _schema().items()
-        if name not in {"run", "active"}
+        if name != "active"
     }
     if isinstance(schema.get("active"), pl.List):
         columns["active"] = pl.col("active").hash()  # the set as one number
         columns["n_candidates"] = pl.col("active").list.len().cast(pl.Int64)
     else:
         columns["active"] = pl.lit(None, dtype=pl.UInt64)
-    frame = pl.scan_parquet(paths, glob=False, include_file_paths="path").join(names, on="path")
-    return frame.select("run", **columns)
+    columns |= {"cell": pl.lit(cell, pl.Int64), "horizon": pl.lit(horizon, pl.Int64)}
+    return pl.scan_parquet(paths, glob=False).select(**columns)
 
 
 def _means(rows: "pl.LazyFrame") -> "pl.LazyFrame":
@@ -112,7 +111,7 @@ def _means(rows: "pl.LazyFrame") -> "pl.LazyFrame":
     return (
         rows.group_by("cell", "step")
         .agg(
-            n_seeds=pl.col("seed").n_unique(),
+            n_seeds=pl.len(),
             deviation=pl.col("regret").std(),
             **{name: pl.col(name).mean() for name in COUNTS},
         )
@@ -122,39 +121,52 @@ def _means(rows: "pl.LazyFrame") -> "pl.LazyFrame":
 
 
 def _seeds(rows: "pl.LazyFrame") -> "pl.LazyFrame":
-    """One row per (cell, seed); times are recorded steps, null for what has not happened."""
+    """One row per (cell, seed); times are recorded steps, null for what has not happened.
+
+    Conditions are evaluated over all rows at once, so that a seed needs only maxima.
+    """
     import polars as pl  # noqa: PLC0415
 
-    step, representation, active = (pl.col(n) for n in ("step", "representation", "active"))
-    horizon = pl.col("horizon").first()
-    regret, certified = pl.col("regret"), pl.col("certified")
-    open_rounds = step - certified - pl.col("trivial")
-    before = step <= TAIL * horizon  # what follows was added in the last tenth, or a little more
-    other = step.filter(representation != representation.last()).max()
+    step, regret, certified = pl.col("step"), pl.col("regret"), pl.col("certified")
+    half, before_tail = step <= HALF * pl.col("horizon"), step <= TAIL * pl.col("horizon")
+    changes = {
+        "last_regret": _changed(regret, start=0),
+        "open_until": _changed(step - certified - pl.col("trivial"), start=0),
+        "chosen_since": _changed(pl.col("representation")),
+        "last_elimination": _changed(pl.col("active")),
+    }
+    prepared = rows.with_columns(
+        regret_in_half=pl.when(half).then(regret).otherwise(0),
+        certified_before=pl.when(before_tail).then(certified).otherwise(0),
+        steps_before=pl.when(before_tail).then(step).otherwise(0),
+        **{name: pl.when(changed).then(step).otherwise(0) for name, changed in changes.items()},
+    )
     return (
-        rows.sort("cell", "seed", "step")
-        .group_by("cell", "seed", maintain_order=True)
+        prepared.group_by("cell", "seed")
         .agg(
-            step=step.last(),
-            second_half=regret.last() - _last(regret.filter(step <= HALF * horizon)),
-            tail_certified=certified.last() - _last(certified.filter(before)),
-            tail_steps=step.last() - _last(step.filter(before)),
-            last_regret=step.filter((regret == regret.max()) & (regret > 0)).min().fill_null(0),
-            open_until=step.filter(open_rounds == open_rounds.max()).min(),
-            chosen=representation.last(),
-            chosen_since=step.filter(step > other).min().fill_null(0),
-            last_elimination=step.filter(active != active.shift(1)).max().fill_null(0),
-            n_candidates=pl.col("n_candidates").max(),
-            reports_active=active.is_not_null().any(),
-            seconds=pl.col("seconds").max(),
-            **{name: pl.col(name).last() for name in COUNTS},
+            pl.col("step", *COUNTS, *changes, "n_candidates", "seconds").max(),
+            second_half=regret.max() - pl.col("regret_in_half").max(),
+            tail_certified=certified.max() - pl.col("certified_before").max(),
+            tail_steps=step.max() - pl.col("steps_before").max(),
+            chosen=pl.col("representation").last(),
+            reports_active=pl.col("active").is_not_null().any(),
         )
+        .sort("cell", "seed")
     )
 
 
-def _last(counts: "pl.Expr") -> "pl.Expr":
-    """The last of some cumulative counts; they all begin at zero."""
-    return counts.last().fill_null(0)
+def _changed(values: "pl.Expr", start: int | None = None) -> "pl.Expr":
+    """Whether a value differs from the one before it of the same seed; of the first, from `start`.
+
+    A table has its seeds one after the other, each with its steps in order.
+    """
+    import polars as pl  # noqa: PLC0415
+
+    step = pl.col("step")
+    first = (step <= step.shift(1)).fill_null(value=True)
+    return pl.when(first).then(values != start if start is not None else False).otherwise(
+        values != values.shift(1)
+    )
 
 
 def _choices(rows: "pl.LazyFrame") -> "pl.LazyFrame":
