@@ -25,9 +25,14 @@ from banditsrl.experiments.building import default_policy
 from banditsrl.experiments.paper import FIGURES, Figure, read_figure
 from banditsrl.experiments.spec import is_file, parsed_settings
 from banditsrl.experiments.sweep import Cell, cells_of
+from banditsrl.experiments.timing import bench as measured
 from banditsrl.policies.catalogue import POLICIES
 from banditsrl.problems.catalogue import PROBLEMS, make_problem
+from banditsrl.problems.datasets import DATASETS, fetch
 from banditsrl.registry import Registry
+from banditsrl.reports.doctor import examine
+from banditsrl.reports.figures import draw, save
+from banditsrl.reports.page import write_report
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False)
 console = Console()
@@ -157,8 +162,6 @@ def reproduce_figure(
     quiet: Quiet = False,
 ) -> None:
     """Run a figure of the paper; print a table, draw the figure and write a report."""
-    from banditsrl.reports.figures import draw, save  # noqa: PLC0415
-
     more = [*(settings or []), *([] if problem_seed is None else [f"seed={problem_seed}"])]
     given = _overrides(horizon, seeds, first_seed, preset, more)
     chosen = [FIGURES[name] for name in (FIGURES if figure == "all" else [figure])]
@@ -182,8 +185,6 @@ def reproduce_figure(
 @app.command("report")
 def report(directory: Annotated[Path, typer.Argument(help="folder of a sweep")]) -> None:
     """Write the report page of a folder again."""
-    from banditsrl.reports.page import write_report  # noqa: PLC0415
-
     console.print(str(write_report(directory)), highlight=False, soft_wrap=True)
 
 
@@ -194,8 +195,6 @@ def doctor(
     as_json: AsJson = False,
 ) -> None:
     """Say which candidate representation is good enough, and why."""
-    from banditsrl.reports.doctor import examine  # noqa: PLC0415
-
     found = examine(file)
     if as_json:
         write_json(found.as_dict())
@@ -213,8 +212,6 @@ def data(
     data_dir: Annotated[Path | None, typer.Option(help="where you keep files")] = None,
 ) -> None:
     """Make sure that a data set is on this machine."""
-    from banditsrl.problems.datasets import DATASETS, fetch  # noqa: PLC0415
-
     if name is None:
         console.print("\n".join(DATASETS), highlight=False)
         return
@@ -224,8 +221,6 @@ def data(
 @app.command("bench")
 def bench(as_json: AsJson = False) -> None:
     """Measure the speed of a step here, next to plain NumPy."""
-    from banditsrl.experiments.timing import bench as measured  # noqa: PLC0415
-
     found = measured()
     if as_json:
         write_json(found)

@@ -22,6 +22,7 @@ from banditsrl.experiments.result import Result
 from banditsrl.experiments.store import Store
 from banditsrl.experiments.stored import as_numbers, stored_result
 from banditsrl.experiments.sweep import Cell, Plan, Planned, plan
+from banditsrl.reports.page import write_report
 from banditsrl.reports.summary import summary_rows
 
 DONE, FAILED, STOPPED = 0, 1, 130
@@ -148,8 +149,6 @@ def _carried_out(planned: Plan, engine: Engine, command: str, where: Where) -> l
 
 
 def _page(planned: Plan) -> Path | None:
-    from banditsrl.reports.page import write_report  # noqa: PLC0415
-
     runs = {run for each in planned.cells for run in each.runs}
     if not any(planned.store.is_finished(run) for run in runs):
         return None

@@ -16,7 +16,7 @@ import banditsrl
 PROGRAM = """
 import json, sys
 import jax, banditsrl
-from banditsrl.experiments.engines import use_compilation_cache
+from banditsrl.experiments.local import use_compilation_cache
 
 use_compilation_cache()
 jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)

@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 
 import banditsrl
-from banditsrl.experiments.engines import InProcess, Processes, batches, limits, make_engine
+from banditsrl.experiments.engines import make_engine
+from banditsrl.experiments.local import InProcess, Processes, batches, limits
 from banditsrl.experiments.progress import Meter, carry_out
 from banditsrl.experiments.spec import RunSpec
 from banditsrl.experiments.store import Store

@@ -10,7 +10,7 @@ import pytest
 
 import banditsrl
 from banditsrl.experiments import ledger
-from banditsrl.experiments.engines import InProcess
+from banditsrl.experiments.local import InProcess
 from banditsrl.experiments.paper import FIGURES, read_figure
 from banditsrl.experiments.progress import carry_out
 from banditsrl.experiments.store import Store

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from banditsrl.errors import InvalidArgument
-from banditsrl.experiments.engines import _to_stderr, limits, use_compilation_cache
+from banditsrl.experiments.local import limits, to_stderr, use_compilation_cache
 from banditsrl.experiments.store import Store
 from banditsrl.experiments.tables import to_bytes
 from banditsrl.experiments.worker import Job, Outcome, Status, attempted
@@ -40,7 +40,7 @@ class RayEngine:
 
     def __init__(self, *, address: str | None, workers: int | None) -> None:
         try:
-            import ray  # noqa: PLC0415
+            import ray
         except ImportError as error:
             raise InvalidArgument(
                 "engine ray must find the package ray, got none; install banditsrl[ray]."
@@ -121,7 +121,7 @@ class RayEngine:
 
     def _started_board(self) -> Any:
         """An actor next to the driver, where no lost node takes it away."""
-        from ray.util.scheduling_strategies import (  # noqa: PLC0415
+        from ray.util.scheduling_strategies import (
             NodeAffinitySchedulingStrategy,
         )
 
@@ -148,7 +148,7 @@ class _Board:
 
 def _remotely(job: Job, board: Any) -> Delivery:
     """Do one run on whatever node this is."""
-    import ray  # noqa: PLC0415
+    import ray
 
     use_compilation_cache()
     here = ray.get_runtime_context()
@@ -160,7 +160,7 @@ def _remotely(job: Job, board: Any) -> Delivery:
     def tell(status: Status) -> None:
         board.write.remote(worker, status)
 
-    outcome, table, trace = attempted(job, checkpoint, tell=tell, say=_to_stderr)
+    outcome, table, trace = attempted(job, checkpoint, tell=tell, say=to_stderr)
     board.write.remote(worker, None)
     _forget(checkpoint)
     return Delivery(outcome, trace.encode() if table is None else to_bytes(table))

@@ -99,7 +99,7 @@ class Store:
 
     def table(self, run: str) -> "pl.DataFrame":
         """The table of a finished run."""
-        import polars as pl  # noqa: PLC0415
+        import polars as pl
 
         path = self.folder(run) / "table.parquet"
         try:
@@ -109,7 +109,7 @@ class Store:
 
     def tables(self, runs: Sequence[str], columns: Sequence[str]) -> "pl.DataFrame":
         """Some columns of finished runs, one below the other; much faster than one by one."""
-        import polars as pl  # noqa: PLC0415
+        import polars as pl
 
         paths = [self.folder(run) / "table.parquet" for run in runs]
         try:

@@ -22,7 +22,7 @@ def stored_result(planned: Planned, store: Store) -> Result | None:
     Times (`last_regret`, `last_uncertified`) are recorded steps, at or after the true ones; what a
     table does not hold (state, largest reward, phases and reports) is left empty.
     """
-    import polars as pl  # noqa: PLC0415
+    import polars as pl
 
     finished = [run for run in planned.runs if store.is_finished(run)]
     if not finished:

@@ -25,7 +25,7 @@ REQUIRED = ("seed", "step", *COUNTS, "seconds")
 
 def table_of(result: Result, seconds: float | None = None) -> "pl.DataFrame":
     """A result as a table, seeds in order and steps in order; `seconds` instead of its own."""
-    import polars as pl  # noqa: PLC0415
+    import polars as pl
 
     n_seeds, n_steps = result.regret.shape
     columns: dict[str, Any] = {
@@ -50,7 +50,7 @@ def to_bytes(table: "pl.DataFrame") -> bytes:
 
 def from_bytes(content: bytes) -> "pl.DataFrame":
     """The inverse of `to_bytes`."""
-    import polars as pl  # noqa: PLC0415
+    import polars as pl
 
     return pl.read_parquet(io.BytesIO(content))
 
@@ -62,7 +62,7 @@ def same(one: "pl.DataFrame", other: "pl.DataFrame") -> bool:
 
 def _column(values: NDArray[Any]) -> Any:
     """Values (S, K, ...) as one column: numbers, or lists of what is behind the step."""
-    import polars as pl  # noqa: PLC0415
+    import polars as pl
 
     rows = values.reshape(values.shape[0] * values.shape[1], -1)
     if values.ndim == 2:

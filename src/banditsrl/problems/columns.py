@@ -24,7 +24,7 @@ if TYPE_CHECKING:  # polars is imported where a file is read, so that importing 
 
 def read_frame(path: Path, separator: str) -> "pl.DataFrame":
     """The table in a CSV or Parquet file, with at least one row."""
-    import polars as pl  # noqa: PLC0415
+    import polars as pl
 
     if not path.is_file():
         raise InvalidProblem(f"{path}: cannot be read (there is no such file).")
@@ -52,7 +52,7 @@ def read_frame(path: Path, separator: str) -> "pl.DataFrame":
 
 def as_numbers(column: "pl.Series", where: str = "table") -> NDArray[np.float64]:
     """One column as finite numbers, (n,); `where` is what to call the table in messages."""
-    import polars as pl  # noqa: PLC0415
+    import polars as pl
 
     kind = column.dtype
     if kind in (pl.String, pl.Categorical, pl.Enum, pl.Null):
@@ -74,7 +74,7 @@ def as_numbers(column: "pl.Series", where: str = "table") -> NDArray[np.float64]
 
 def as_labels(column: "pl.Series", where: str = "table") -> NDArray[Any]:
     """The label column as words or whole numbers, (n,)."""
-    import polars as pl  # noqa: PLC0415
+    import polars as pl
 
     missing = column.is_null().arg_true()
     if len(missing):
@@ -95,7 +95,7 @@ def as_labels(column: "pl.Series", where: str = "table") -> NDArray[Any]:
 
 def _coded(column: "pl.Series", where: str) -> NDArray[np.float64]:
     """Text as 0, 1, ... in the sorted order of its values; missing ones come last."""
-    import polars as pl  # noqa: PLC0415
+    import polars as pl
 
     numeric = column.cast(pl.Float64, strict=False).is_not_null()
     words = (~numeric & column.is_not_null()).arg_true()

@@ -109,7 +109,7 @@ def load(
 
 
 def _frame(content: bytes, chosen: DataSet) -> "pl.DataFrame":
-    import polars as pl  # noqa: PLC0415 - importing the library stays light
+    import polars as pl
 
     whole = {f"column_{k + 1}": pl.Int16 for k in range(chosen.shape[1] + 1)}
     return pl.read_csv(

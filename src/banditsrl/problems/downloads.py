@@ -149,7 +149,7 @@ def _pip_download(package: str, folder: str) -> None:
 def _bar() -> Iterator[Progress]:
     """A progress bar on stderr, gone when done."""
     from rich.console import Console  # noqa: PLC0415 - only where it is shown
-    from rich.progress import Progress as Bar  # noqa: PLC0415
+    from rich.progress import Progress as Bar
 
     with Bar(console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task("", total=None)

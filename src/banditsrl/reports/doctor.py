@@ -163,7 +163,7 @@ def _of_log(path: Path) -> Examination:
 
 
 def _frame(path: Path) -> "pl.DataFrame":
-    import polars as pl  # noqa: PLC0415
+    import polars as pl
 
     try:
         frame = pl.read_parquet(path)
@@ -185,7 +185,7 @@ def _frame(path: Path) -> "pl.DataFrame":
 
 def _embedding(column: "pl.Series", path: Path) -> NDArray[np.float64]:
     """One candidate's column as an array, (n_rounds, n_actions, d)."""
-    import polars as pl  # noqa: PLC0415
+    import polars as pl
 
     where = f"{path}: {column.name}"
     try:

@@ -41,8 +41,8 @@ BAND = 1.96
 
 def blank(width: float, height: float) -> "Canvas":
     """An empty figure of a size in inches, which needs no screen."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg  # noqa: PLC0415
-    from matplotlib.figure import Figure  # noqa: PLC0415
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
 
     canvas = Figure(figsize=(width, height), layout="constrained")
     FigureCanvasAgg(canvas)
@@ -51,7 +51,7 @@ def blank(width: float, height: float) -> "Canvas":
 
 def look() -> Any:
     """The look of all figures, as a context to draw and to save in."""
-    import matplotlib as mpl  # noqa: PLC0415
+    import matplotlib as mpl
 
     return mpl.rc_context(LOOK)
 

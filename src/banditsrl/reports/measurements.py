@@ -45,7 +45,7 @@ class Measurements:
 
 def measure(sweep: Sweep) -> Measurements:
     """Read every finished run of a sweep once for each cell that it belongs to."""
-    import polars as pl  # noqa: PLC0415
+    import polars as pl
 
     kinds, damaged = _kinds(sweep)
     frames = [pl.LazyFrame(schema=_schema())]
@@ -61,7 +61,7 @@ def measure(sweep: Sweep) -> Measurements:
 
 
 def _schema() -> dict[str, Any]:
-    import polars as pl  # noqa: PLC0415
+    import polars as pl
 
     numbers = dict.fromkeys((*COUNTS, "seconds"), pl.Float64)
     names = ("cell", "horizon", "seed", "step", "representation", "n_candidates")
@@ -71,7 +71,7 @@ def _schema() -> dict[str, Any]:
 
 def _kinds(sweep: Sweep) -> tuple[dict[str, Kind], tuple[str, ...]]:
     """The columns of every table, and the runs whose table is damaged."""
-    import polars as pl  # noqa: PLC0415
+    import polars as pl
 
     kinds: dict[str, Kind] = {}
     damaged = []
@@ -89,7 +89,7 @@ def _kinds(sweep: Sweep) -> tuple[dict[str, Kind], tuple[str, ...]]:
 
 def _scan(paths: list[Path], schema: dict[str, Any], cell: int, horizon: int) -> "pl.LazyFrame":
     """Tables of a cell, of one schema, with the columns of `_schema`; null where absent."""
-    import polars as pl  # noqa: PLC0415
+    import polars as pl
 
     columns = {
         name: pl.col(name).cast(kind) if name in schema else pl.lit(None, dtype=kind)
@@ -106,7 +106,7 @@ def _scan(paths: list[Path], schema: dict[str, Any], cell: int, horizon: int) ->
 
 
 def _means(rows: "pl.LazyFrame") -> "pl.LazyFrame":
-    import polars as pl  # noqa: PLC0415
+    import polars as pl
 
     return (
         rows.group_by("cell", "step")
@@ -125,7 +125,7 @@ def _seeds(rows: "pl.LazyFrame") -> "pl.LazyFrame":
 
     Conditions are evaluated over all rows at once, so that a seed needs only maxima.
     """
-    import polars as pl  # noqa: PLC0415
+    import polars as pl
 
     step, regret, certified = pl.col("step"), pl.col("regret"), pl.col("certified")
     half, before_tail = step <= HALF * pl.col("horizon"), step <= TAIL * pl.col("horizon")
@@ -160,17 +160,19 @@ def _changed(values: "pl.Expr", start: int | None = None) -> "pl.Expr":
 
     A table has its seeds one after the other, each with its steps in order.
     """
-    import polars as pl  # noqa: PLC0415
+    import polars as pl
 
     step = pl.col("step")
     first = (step <= step.shift(1)).fill_null(value=True)
-    return pl.when(first).then(values != start if start is not None else False).otherwise(
-        values != values.shift(1)
+    return (
+        pl.when(first)
+        .then(values != start if start is not None else False)
+        .otherwise(values != values.shift(1))
     )
 
 
 def _choices(rows: "pl.LazyFrame") -> "pl.LazyFrame":
-    import polars as pl  # noqa: PLC0415
+    import polars as pl
 
     counted = (
         rows.filter(pl.col("representation").is_not_null())

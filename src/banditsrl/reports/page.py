@@ -200,7 +200,7 @@ def _stems(found: Iterable[Panel]) -> dict[str, str]:
 
 
 def _write_curves(sweep: Sweep, measured: Measurements) -> None:
-    import polars as pl  # noqa: PLC0415
+    import polars as pl
 
     names = [(k, c.panel, c.label, c.problem, c.policy) for k, c in enumerate(sweep.cells)]
     columns = ["cell", "panel", "label", "problem", "policy"]
