@@ -118,12 +118,20 @@ def _plan(problem: Any, policy: Any, horizon: int, steps: Sequence[int] | None) 
     _agree(problem, policy)
     growth = getattr(policy, "phase_growth", None)
     return Plan(
-        Game(policy, problem),
+        _on_device(Game(policy, problem)),
         horizon,
         recorded_steps(steps, horizon),
         phase_ends(growth, horizon) if growth else [],
         lanes_of(policy),
     )
+
+
+def _on_device(game: Game) -> Game:
+    """With its NumPy arrays handed over once and not at every call."""
+    held: Game = jax.tree.map(
+        lambda leaf: jnp.asarray(leaf) if isinstance(leaf, np.ndarray) else leaf, game
+    )
+    return held
 
 
 def _run(plan: Plan, seeds: NDArray[np.int64], tell: Callable[..., None], slot: Slot) -> Batch:

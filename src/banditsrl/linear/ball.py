@@ -15,9 +15,9 @@ from banditsrl.linear.spectra import Spectrum
 NULL_EIGENVALUE = 1e-12
 """Eigenvalues below this share of the largest are zero: b has no component along them."""
 
-NEWTON_STEPS = 30
+MOST_STEPS = 30
 """Steps on the secular equation. 1 / ||theta(nu)|| is concave and nearly straight, so that Newton
-rises to the root from the left and has it to the last bit in about six."""
+rises to the root from the left and has it to the last bit in about six, where it stops."""
 
 
 class BallFit(NamedTuple):
@@ -51,14 +51,20 @@ def diagonal_ball_fit(values: Array, c: Array, yy: Array, radius: Array) -> Ball
     def shrunk(nu: Array) -> Array:
         return jnp.where(present, c / jnp.where(present, values + nu, 1.0), 0.0)
 
-    def newton(_: int, nu: Array) -> Array:
+    def newton(search: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
+        n, nu, _ = search
         z = shrunk(nu)
         norm = jnp.sqrt((z * z).sum())
         slope = (z * z / jnp.where(present, values + nu, 1.0)).sum()
         outside = (norm > radius) & (slope > 0)
         step = (norm / radius - 1.0) * norm**2 / jnp.where(outside, slope, 1.0)
-        return nu + jnp.where(outside, step, 0.0)
+        risen = nu + jnp.where(outside, step, 0.0)
+        return n + 1, risen, risen > nu
 
-    z = shrunk(jax.lax.fori_loop(0, NEWTON_STEPS, newton, jnp.zeros_like(yy)))
+    def rising(search: tuple[Array, Array, Array]) -> Array:
+        return search[2] & (search[0] < MOST_STEPS)
+
+    start = (jnp.zeros((), jnp.int32), jnp.zeros_like(yy), jnp.ones_like(yy, dtype=bool))
+    z = shrunk(jax.lax.while_loop(rising, newton, start)[1])
     error = yy - 2.0 * (z * c).sum() + (values * z * z).sum()
     return BallFit(z, jnp.maximum(error, 0.0))

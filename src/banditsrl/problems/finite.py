@@ -20,6 +20,9 @@ from banditsrl.linear.lanes import double
 EXACT_FIT = 1e-9
 """A candidate given as an array counts as realizable when its best fit is exact to this."""
 
+MOST_COMPARED = 64
+"""Up to so many contexts, comparing with every one of them is faster than bisection."""
+
 NOISES = ("gaussian", "bernoulli", "none")
 
 
@@ -145,7 +148,8 @@ class FiniteProblem(eqx.Module):
     def contexts(self, key: Array, n: int) -> Array:
         """Deal n contexts, (n,) indices."""
         u = jax.random.uniform(key, (n,), dtype=jnp.float64)
-        drawn = jnp.searchsorted(jnp.asarray(self.cumulative), u, side="right")
+        method = "compare_all" if self.n_contexts <= MOST_COMPARED else "scan"
+        drawn = jnp.searchsorted(jnp.asarray(self.cumulative), u, side="right", method=method)
         return jnp.minimum(drawn, self.n_contexts - 1).astype(jnp.int32)
 
     @double
