@@ -13,6 +13,7 @@ from banditsrl.linear.lanes import (
     indices,
     lanes,
     matrix_times,
+    row,
     rows_times,
 )
 
@@ -50,6 +51,17 @@ def test_matrix_times_is_the_product_with_the_vector_of_every_lane(
     for lane in np.ndindex(*trailing):
         expected = matrix[(..., *lane)] @ vector[(..., *lane)]
         np.testing.assert_allclose(product[(..., *lane)], expected, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("dim", DIMS)
+def test_a_row_is_that_row_bit_by_bit_whatever_is_in_the_others(dim: int) -> None:
+    rows = normal(4, 5, dim)
+    rows[3] = np.nan
+    with jax.enable_x64(True):
+        for k in (0, 2, 4):
+            np.testing.assert_array_equal(row(jnp.asarray(rows), jnp.asarray(k)), rows[k])
+        mapped = jax.vmap(row, in_axes=(None, 0))(jnp.asarray(rows), jnp.asarray([4, 0]))
+    np.testing.assert_array_equal(mapped, rows[[4, 0]])
 
 
 @pytest.mark.parametrize("trailing", TRAILING)

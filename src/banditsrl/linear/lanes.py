@@ -84,3 +84,14 @@ def matrix_times(matrix: jax.Array, vector: jax.Array) -> jax.Array:
 def indices(n: int, like: jax.Array) -> jax.Array:
     """0..n-1 along the first axis, shaped to broadcast against `like` of shape (n, ...)."""
     return jnp.arange(n).reshape((n,) + (1,) * (like.ndim - 1))
+
+
+def row(rows: jax.Array, k: jax.Array) -> jax.Array:
+    """`rows[k]` of a matrix (n, d), such that a long one is computed once.
+
+    XLA fuses a plain look-up into every use of its result, and repeats what led to k for each
+    entry of a d-by-d update. It does not do that with a sum.
+    """
+    if rows.shape[1] <= MAX_UNROLLED:
+        return rows[k]
+    return jnp.where(jnp.arange(rows.shape[0])[:, None] == k, rows, 0).sum(0)

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import jax.numpy as jnp
 from jax import Array
 
-from banditsrl.linear.lanes import lanes, matrix_times
+from banditsrl.linear.lanes import MAX_UNROLLED, lanes, matrix_times
 from banditsrl.linear.spectra import Spectrum, spectra
 
 
@@ -51,9 +51,7 @@ def empty(dim: int, lam: float) -> Ridge:
 def observed(ridge: Ridge, phi: Array, reward: Array) -> Ridge:
     """The statistics after one more sample (phi (d,), reward ())."""
     w = matrix_times(jnp.swapaxes(ridge.root, 0, 1), phi)  # (d,)  S^T phi
-    gain = (ridge.root * w[None]).sum(
-        1
-    )  # (d,)  V^-1 phi; a sum, lest it be fused into every column
+    gain = _gain(ridge.root, w)  # (d,)  V^-1 phi
     ww = (w * w).sum(0)
     error = reward - (phi * ridge.theta).sum(0)
     # (I - k w w^T) is the symmetric square root of I - w w^T / (1 + w.w), with this k:
@@ -67,6 +65,13 @@ def observed(ridge: Ridge, phi: Array, reward: Array) -> Ridge:
         n=ridge.n + 1.0,
         yy=ridge.yy + reward * reward,
     )
+
+
+def _gain(root: Array, w: Array) -> Array:
+    """`root @ w`; for short ones as a sum, lest it be fused into every column of the update."""
+    if w.shape[0] > MAX_UNROLLED:
+        return matrix_times(root, w)
+    return (root * w[None]).sum(1)
 
 
 def from_spectrum(

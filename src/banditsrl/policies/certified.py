@@ -22,7 +22,7 @@ from banditsrl.arguments import at_least, one_of, positive, probability
 from banditsrl.errors import InvalidType
 from banditsrl.linear.bounds import authors_beta, beta, ucb_width
 from banditsrl.linear.glrt import Ratio, checked_mask, ratio, score
-from banditsrl.linear.lanes import double, indices
+from banditsrl.linear.lanes import double, indices, row
 from banditsrl.linear.ridge import Ridge, empty, noise_estimate, observed
 from banditsrl.policies.linear import LinearPolicy, known_or, viewed
 from banditsrl.policies.policy import CONVENTIONS, Choice, Policy, checked_reward, learned, setting
@@ -211,7 +211,7 @@ class CertifiedPolicy(Policy):
             taught = self._taught(base, context, phi, action, reward)
             base = jax.tree.map(lambda old, new: jnp.where(certified, old, new), base, taught)
         return state._replace(
-            ridge=observed(state.ridge, phi[action], reward),
+            ridge=observed(state.ridge, row(phi, action), reward),
             base=base,
             largest_norm=self.seen(state, phi),
         )
@@ -286,5 +286,5 @@ class CertifiedPolicy(Policy):
 
     def _taught(self, base: Any, context: Any, phi: Array, action: Any, reward: Array) -> Any:
         if isinstance(self.base, LinearPolicy):
-            return observed(base, phi[action], reward)
+            return observed(base, row(phi, action), reward)
         return learned(self.base, base, self.base_context(context, phi), action, reward, False)

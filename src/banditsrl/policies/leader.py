@@ -17,7 +17,7 @@ from jax import Array
 from banditsrl.arguments import above, at_least, one_of, positive, probability
 from banditsrl.linear.bounds import OFFSETS, ucb_width
 from banditsrl.linear.glrt import checked_mask, score
-from banditsrl.linear.lanes import double, indices, lanes
+from banditsrl.linear.lanes import double, indices, lanes, row
 from banditsrl.linear.ridge import Ridge, empty, noise_estimate, observed
 from banditsrl.policies.history import History
 from banditsrl.policies.linear import known_or, largest_norm, maximisers
@@ -113,7 +113,7 @@ class Leader(Policy):
         reward = checked_reward(reward)
         embedded = [r.embed(context) for r in self.representations]
         ridges = tuple(
-            observed(ridge, phi[action], reward)
+            observed(ridge, row(phi, action), reward)
             for ridge, phi in zip(state.ridges, embedded, strict=True)
         )
         norms = jnp.stack(

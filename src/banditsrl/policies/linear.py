@@ -16,7 +16,7 @@ from jax import Array
 from banditsrl.arguments import one_of, positive, probability
 from banditsrl.errors import InvalidArgument
 from banditsrl.linear.glrt import Scores, checked_mask, score
-from banditsrl.linear.lanes import double, lanes
+from banditsrl.linear.lanes import double, lanes, row
 from banditsrl.linear.ridge import Ridge, empty, noise_estimate, observed, refreshed
 from banditsrl.policies.history import History
 from banditsrl.policies.policy import (
@@ -139,7 +139,7 @@ class LinearPolicy(Policy):
         del certified
         phi = self._embedding.embed(context)
         norm = largest_norm(self._embedding, phi, state.largest_norm)
-        return LinearState(observed(state.ridge, phi[action], checked_reward(reward)), norm)
+        return LinearState(observed(state.ridge, row(phi, action), checked_reward(reward)), norm)
 
     @double
     def refresh(self, state: LinearState, history: History, key: Array) -> LinearState:
