@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 
 import banditsrl
+from banditsrl.errors import InvalidArgument
 from banditsrl.experiments.spec import RunSpec
 from banditsrl.experiments.store import Store, write_bytes
 from banditsrl.experiments.tables import COUNTS, from_bytes, same, table_of, to_bytes
@@ -59,7 +60,8 @@ def test_what_was_written_is_read_back(store: Store, result: banditsrl.Result) -
     assert run.spec == SPEC
     assert run.finished
     assert same(store.table(SPEC.hash), table_of(result))
-    assert store.tables([SPEC.hash], ["step"]).height == 8
+    assert store.scan([SPEC.hash]).collect().height == 8
+    assert store.tables([SPEC.hash], ["step"])["step"].to_list() == 2 * list(SPEC.steps)
     assert sorted(path.name for path in store.folder(SPEC.hash).iterdir()) == [
         "environment.json",
         "spec.json",
@@ -116,6 +118,13 @@ def test_damage_is_named_and_left_alone(
     assert message in reason
     assert str(path) in reason
     assert path.read_bytes() == content
+
+
+def test_a_damaged_table_among_others_is_named(store: Store) -> None:
+    path = store.folder(SPEC.hash) / "table.parquet"
+    path.write_bytes(b"PAR1")
+    with pytest.raises(InvalidArgument, match=f"{path}: cannot be read, or is damaged"):
+        store.tables([SPEC.hash], ["step"])
 
 
 def test_a_table_of_another_kind_or_size_is_damage(store: Store) -> None:

@@ -107,13 +107,22 @@ class Store:
         except (OSError, pl.exceptions.PolarsError) as error:
             raise InvalidArgument(f"{path}: cannot be read, or is damaged.") from error
 
-    def tables(self, runs: Sequence[str], columns: Sequence[str]) -> "pl.DataFrame":
-        """Some columns of finished runs, one below the other; much faster than one by one."""
+    def scan(self, runs: Sequence[str]) -> "pl.LazyFrame":
+        """The tables of finished runs as one lazy frame, with the column `run`."""
         import polars as pl
 
-        paths = [self.folder(run) / "table.parquet" for run in runs]
+        frames = [
+            pl.scan_parquet(self.folder(run) / "table.parquet").with_columns(run=pl.lit(run))
+            for run in runs
+        ]
+        return pl.concat(frames, how="diagonal")
+
+    def tables(self, runs: Sequence[str], columns: Sequence[str]) -> "pl.DataFrame":
+        """Some columns of finished runs, one below the other."""
+        import polars as pl
+
         try:
-            return pl.read_parquet(paths, columns=list(columns), glob=False)
+            return self.scan(runs).select(columns).collect()
         except (OSError, pl.exceptions.PolarsError):
             return pl.concat([self.table(run).select(columns) for run in runs])  # says which
 
