@@ -39,3 +39,9 @@ def broken(monkeypatch: pytest.MonkeyPatch) -> None:
 def problem() -> banditsrl.FiniteProblem:
     """The varying-dimension problem whose first candidate is HLS."""
     return banditsrl.make_problem("vardim-realizable", seed=0)
+
+
+@pytest.fixture(scope="session")
+def three(problem: banditsrl.FiniteProblem) -> banditsrl.FiniteProblem:
+    """The same problem with three of its candidates: programs for it are compiled in less time."""
+    return banditsrl.FiniteProblem(problem.mean_rewards, problem.representations[:3], name="three")

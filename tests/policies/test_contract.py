@@ -15,11 +15,11 @@ from banditsrl.representations import Network
 
 @pytest.mark.parametrize("name", list(POLICIES))
 def test_every_registered_policy_keeps_the_contract(
-    name: str, problem: banditsrl.FiniteProblem
+    name: str, three: banditsrl.FiniteProblem
 ) -> None:
-    small = {"layers": (6, 3)} if isinstance(_network_of(name, problem), Network) else {}
-    policy = banditsrl.make_policy(name, problem, **small)
-    assert len(banditsrl.check_policy(policy, problem)) == 8
+    small = {"layers": (6, 3)} if isinstance(_network_of(name, three), Network) else {}
+    policy = banditsrl.make_policy(name, three, **small)
+    assert len(banditsrl.check_policy(policy, three)) == 8
 
 
 def _network_of(name: str, problem: banditsrl.FiniteProblem) -> object:

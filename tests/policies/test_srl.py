@@ -18,6 +18,8 @@ from banditsrl.representations import Mapped, Table
 
 KEY = jax.random.key(11)
 SIGMA = 0.3
+CAPACITY = 9000
+"""Of every history here, however short, so that one program serves all lengths."""
 
 
 def played(problem: Any, n: int, seed: int = 0) -> tuple[Any, Any, Any]:
@@ -33,7 +35,7 @@ def refreshed(policy: Any, rounds: tuple[Any, Any, Any], phase: int = 0) -> Any:
     contexts, actions, rewards = rounds
     n = len(rewards)
     with jax.enable_x64(True):
-        history = allocate(jnp.zeros((), dtype=jnp.int32), n)
+        history = allocate(jnp.zeros((), dtype=jnp.int32), CAPACITY)
         history = history._replace(
             contexts=history.contexts.at[:n].set(contexts.astype(np.int32)),
             actions=history.actions.at[:n].set(actions.astype(np.int32)),
