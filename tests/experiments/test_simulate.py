@@ -41,9 +41,9 @@ def test_narrower_arrays_in_long_phases_change_no_number(
     chosen = {"representation": np.array([1, 0])}
     assert policy.narrowed(chosen, 2048).padded_dim == 6
     assert policy.narrowed(chosen, 100) is policy
-    narrow = banditsrl.simulate(problem, policy, horizon=2500, seeds=40)
+    narrow = banditsrl.simulate(problem, policy, horizon=4100, seeds=40)
     monkeypatch.setattr("banditsrl.policies.srl.WORTH_NARROWING", 10**9)
-    wide = banditsrl.simulate(problem, policy, horizon=2500, seeds=40)
+    wide = banditsrl.simulate(problem, policy, horizon=4100, seeds=40)
     assert np.array_equal(narrow.regret, wide.regret)
     assert np.array_equal(narrow.certified, wide.certified)
 

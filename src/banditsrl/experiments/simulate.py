@@ -33,6 +33,9 @@ LANES = 40
 MOST_IN_LANES = 64
 """With embeddings of more dimensions one seed keeps a core busy, and padding would be a waste."""
 
+WORTH_A_PROGRAM = 4096
+"""Steps of a run from which on it pays to compile a cheaper program for some of its phases."""
+
 N_RECORDS = 100
 """Steps recorded when none are named."""
 
@@ -192,7 +195,7 @@ def _agree(problem: Any, policy: Any) -> None:
 def _narrowed(plan: Plan, report: dict[str, NDArray[Any]], step: int) -> Any:
     """Who plays the phase that begins: the policy, or a cheaper one with the same choices."""
     policy = plan.game.policy
-    if not isinstance(policy, Policy):
+    if not isinstance(policy, Policy) or plan.horizon < WORTH_A_PROGRAM:
         return policy
     end = min((end for end in plan.ends if end > step), default=plan.horizon)
     return policy.narrowed(report, end - step)

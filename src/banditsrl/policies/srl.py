@@ -30,8 +30,8 @@ from banditsrl.policies.selection import offset_name, smallest, weigh
 from banditsrl.representations.fixed import Representation, Table, as_representations
 from banditsrl.representations.losses import BestInClass, Loss, as_loss
 
-WORTH_NARROWING = 1024
-"""Steps of a phase from which on a program for smaller arrays pays for its compilation."""
+WORTH_NARROWING = 256
+"""Steps of a phase from which on it is played with smaller arrays if they are enough."""
 
 
 class BanditSRL(CertifiedPolicy):
