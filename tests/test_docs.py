@@ -8,7 +8,7 @@
   with 0.
 - `<!-- not run: REASON -->` before a block leaves its commands at the check. What trains networks
   or takes long must be marked so in the docs; in the README it is left out by itself.
-  BANDITSRL_DOCS=all runs marked `run` and `doctor` commands too, tiny, for some minutes.
+  BANDITSRL_DOCS=all, as CI has it, runs marked `run` and `doctor` commands too, tiny.
 - Indented commands, and `make` and `python` everywhere, are checked: the target or script exists.
 """
 
