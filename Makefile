@@ -52,7 +52,7 @@ bench-peers: $(VENV)/wheel.stamp
 	.venv-peers/bin/pip install --quiet --disable-pip-version-check --no-deps -r benchmarks/peers/requirements-no-deps.txt
 	.venv-peers/bin/pip install --quiet --disable-pip-version-check -c constraints.txt build/wheel/*.whl
 	.venv-peers/bin/pip install --quiet --disable-pip-version-check --no-deps --force-reinstall build/wheel/*.whl
-	.venv-peers/bin/python benchmarks/peers/run.py; status=$$?; .venv-peers/bin/python benchmarks/peers/report.py && exit $$status
+	.venv-peers/bin/python benchmarks/peers/run.py $(PEERS); status=$$?; .venv-peers/bin/python benchmarks/peers/report.py && exit $$status
 
 clean:
 	rm -rf $(VENV) .venv-peers build results
