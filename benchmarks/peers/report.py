@@ -160,16 +160,9 @@ def _preamble(rows: list[Row], made: dict[str, Any]) -> list[str]:
         "(given apart); memory is what a run adds to the process after imports and data."
     )
     cpu, cores = made["machine"].get("cpu", "an unknown machine"), made["machine"].get("cores", "?")
-    commands = ", then ".join(f"`{command}`" for command in made["commands"])
-    where = (
-        f"Made by {commands or 'an unknown command'} and `report.py` on {cpu} ({cores} cores, one "
-        "thread each)."
-    )
-    return [
-        where,
-        "",
-        how,
-    ]
+    where = f"Made on {cpu} ({cores} cores, one thread each) by these commands, and `report.py`:"
+    commands = [f"- `{command}`" for command in made["commands"]]
+    return [where, "", *commands, "", how]
 
 
 def _table(rows: list[Row], steps: list[int], *, with_problem: bool = False) -> list[str]:
