@@ -1,8 +1,5 @@
 """Is the package the algorithm? Against two NumPy programs, on the same contexts and noise."""
 
-import importlib
-import sys
-from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
 
@@ -11,15 +8,12 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from oracles import plain, vectorised
 
 import banditsrl
 from banditsrl.experiments.rounds import deal, named_keys
 from banditsrl.policies.history import BLOCK
 from banditsrl.problems.finite import Candidate
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-plain = importlib.import_module("oracles.plain")
-vectorised = importlib.import_module("oracles.vectorised")
 
 HORIZON = 600
 SEEDS = range(12)

@@ -3,6 +3,7 @@
 Both answer with an `Outcome`, from explicit contexts and noises, so that they can be compared with
 the package number by number. Among equal upper confidence bounds and equal losses they take the
 first; the package lets its key decide, so comparisons need problems where neither happens.
+`backprop` stands apart: the gradients of a network, by hand.
 """
 
 from typing import NamedTuple

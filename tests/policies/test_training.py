@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 import pytest
+from oracles import backprop
 
 from banditsrl.errors import InvalidArgument
 from banditsrl.policies.history import History
@@ -83,54 +84,20 @@ def forward(parts: Any, history: History, chosen: Any) -> tuple[Any, Any, Any]:
     return x, hidden, np.maximum(hidden @ W2 + b2, 0.0)
 
 
-def backward(parts: Any, x: Any, hidden: Any, phi: Any, slope: Any) -> list[Any]:
-    """Gradients of the body, sample by sample, from the slopes at the embedding."""
-    W2 = parts[2]
-    found = [np.zeros_like(part) for part in parts]
-    for i in range(len(x)):
-        at_two = slope[i] * (phi[i] > 0)
-        at_one = (W2 @ at_two) * (hidden[i] > 0)
-        found[0] += np.outer(x[i], at_one)
-        found[1] += at_one
-        found[2] += np.outer(hidden[i], at_two)
-        found[3] += at_two
-    return found
-
-
-def unit(phi: Any) -> tuple[Any, Any]:
-    norms = np.linalg.norm(phi, axis=1, keepdims=True)
-    return np.divide(phi, norms, out=np.zeros_like(phi), where=norms > 0), norms
-
-
-def spectral(loss: str, every: Any, explored: Any, z: Any) -> tuple[float, Any]:
-    """The loss of complete samples and its slope at their embeddings."""
-    if loss == "none":
-        return 0.0, np.zeros_like(every)
-    u, norms = unit(every)
-    outer = z
-    if loss == "weak":
-        candidates, _ = unit(explored)
-        forms = [((u @ v) ** 2).mean() for v in candidates]
-        outer = candidates[int(np.argmin(forms))]
-    along = u @ outer  # (n,)
-    turned = np.divide(outer - along[:, None] * u, norms, where=norms > 0, out=np.zeros_like(u))
-    return -float((along**2).mean()), -2.0 / len(u) * along[:, None] * turned * (norms > 0)
-
-
 def gradients(parts: Any, z: Any, history: History, loss: str, explored: Any, every: Any) -> Any:
     """Of the objective of one batch, and its two losses."""
     x, hidden, phi = forward(parts, history, explored)
     error = phi @ parts[4] - np.asarray(history.rewards)[explored]
-    found = backward(parts, x, hidden, phi, 2.0 / len(x) * error[:, None] * parts[4])
+    found = backprop.backward(parts, x, hidden, phi, 2.0 / len(x) * error[:, None] * parts[4])
     found[4] = 2.0 / len(x) * error @ phi
     x, hidden, of_all = forward(parts, history, every)
-    value, slope = spectral(loss, of_all, phi, z)
-    regular = backward(parts, x, hidden, of_all, WEIGHT * slope)
+    value, slope = backprop.spectral(loss, of_all, phi, z)
+    regular = backprop.backward(parts, x, hidden, of_all, WEIGHT * slope)
     return [a + b for a, b in zip(found, regular, strict=True)], ((error**2).mean(), value)
 
 
 def turned_down(z: Any, parts: Any, history: History, every: Any) -> Any:
-    u, _ = unit(forward(parts, history, every)[2])
+    u, _ = backprop.unit(forward(parts, history, every)[2])
     design = u.T @ u / len(u)
     moved = z - 0.2 * (design @ z - (z @ design @ z) * z)
     return moved / np.linalg.norm(moved)

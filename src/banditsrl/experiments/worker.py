@@ -26,7 +26,6 @@ CHECKPOINT_SECONDS = 30.0
 TELL_SECONDS = 0.5
 """Between two reports of progress of one worker."""
 
-
 SHORT_SECONDS = 1.0
 """Runs below this are so short that writing their tables matters."""
 
