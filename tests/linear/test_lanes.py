@@ -10,6 +10,7 @@ import pytest
 from banditsrl.linear.lanes import (
     MAX_UNROLLED,
     double,
+    entry,
     indices,
     lanes,
     matrix_times,
@@ -62,6 +63,17 @@ def test_a_row_is_that_row_bit_by_bit_whatever_is_in_the_others(dim: int) -> Non
             np.testing.assert_array_equal(row(jnp.asarray(rows), jnp.asarray(k)), rows[k])
         mapped = jax.vmap(row, in_axes=(None, 0))(jnp.asarray(rows), jnp.asarray([4, 0]))
     np.testing.assert_array_equal(mapped, rows[[4, 0]])
+
+
+def test_an_entry_is_that_entry_alone_and_mapped() -> None:
+    table, places = normal(5, 7, 2, 3), np.array([6, 0, 3])
+    with jax.enable_x64(True):
+        held = jnp.asarray(table)
+        np.testing.assert_array_equal(entry(held, 4), table[4])
+        compiled = jax.jit(entry)(held, 4)
+        mapped = jax.jit(jax.vmap(entry, in_axes=(None, 0), out_axes=-1))(held, places)
+    np.testing.assert_array_equal(compiled, table[4])
+    np.testing.assert_array_equal(mapped, np.moveaxis(table[places], 0, -1))
 
 
 @pytest.mark.parametrize("trailing", TRAILING)

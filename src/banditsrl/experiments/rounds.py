@@ -14,8 +14,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
+from jax.typing import ArrayLike
 from numpy.typing import NDArray
 
+from banditsrl.experiments.kernels import one_function
 from banditsrl.policies.history import BLOCK, History, allocate
 from banditsrl.policies.policy import Choice, learned
 
@@ -86,7 +88,7 @@ def named_keys(seeds: Array) -> dict[str, Array]:
 
 
 @eqx.filter_jit
-def deal(problem: Any, keys: dict[str, Array], block: Array) -> Deal:
+def deal(problem: Any, keys: dict[str, Array], block: ArrayLike) -> Deal:
     """The randomness of the steps of one block."""
 
     def one(keys: dict[str, Array]) -> Deal:
@@ -120,7 +122,9 @@ def start(game: Game, keys: dict[str, Array], horizon: int, n_records: int) -> C
 
 
 @eqx.filter_jit(donate="all-except-first")
-def advance(fixed: tuple[Game, Deal, Array, Array, Array], carry: Carry) -> Carry:
+def advance(
+    fixed: tuple[Game, Deal, Array | NDArray[np.int32], ArrayLike, ArrayLike], carry: Carry
+) -> Carry:
     """Steps first + 1 .. last of all seeds; `slots` (BLOCK,) says where each step is recorded."""
     game, dealt, slots, first, last = fixed
 
@@ -133,10 +137,16 @@ def advance(fixed: tuple[Game, Deal, Array, Array, Array], carry: Carry) -> Carr
         if history is not None:
             history = _written(history, t, now.contexts, choice, reward)
         row = jnp.stack(tally)  # (fields, lanes)
-        return Carry(state, tally, history, carry.records.at[slots[i]].set(row))
+        return Carry(state, tally, history, _put(carry.records, slots[i], row))
 
-    result: Carry = jax.lax.fori_loop(first, last, step, carry)
-    return result
+    def loop(carry: Carry) -> Carry:
+        result: Carry = jax.lax.fori_loop(first, last, step, carry)
+        return result
+
+    after, witness = one_function(loop)(carry)
+    scratch = after.records.at[-1, 0, 0].set(witness)
+    played: Carry = after._replace(records=scratch)
+    return played
 
 
 def _round(
@@ -173,24 +183,31 @@ def _tallied(tally: Tally, choice: Choice, regret: Array, reward: Array, step: A
 def _written(history: History, t: Array, contexts: Any, choice: Choice, rewards: Array) -> History:
     """The history of all seeds after step t + 1."""
     return History(
-        jax.tree.map(lambda buffer, x: buffer.at[t].set(x), history.contexts, contexts),
-        history.actions.at[t].set(choice.action.astype(jnp.int32)),
-        history.rewards.at[t].set(rewards),
-        history.certified.at[t].set(choice.certified),
+        jax.tree.map(lambda buffer, x: _put(buffer, t, x), history.contexts, contexts),
+        _put(history.actions, t, choice.action.astype(jnp.int32)),
+        _put(history.rewards, t, rewards),
+        _put(history.certified, t, choice.certified),
         jnp.full_like(history.n, t + 1),
     )
 
 
+def _put(buffer: Array, index: Array, value: Array) -> Array:
+    written: Array = jax.lax.dynamic_update_index_in_dim(buffer, value, index, axis=0)
+    return written
+
+
 @eqx.filter_jit(donate="all-except-first")
-def refreshed(fixed: tuple[Any, dict[str, Array], Array], carry: Carry) -> Carry:
-    """All seeds at the start of the next phase."""
+def refreshed(
+    fixed: tuple[Any, dict[str, Array], ArrayLike], carry: Carry
+) -> tuple[Carry, dict[str, Array]]:
+    """All seeds at the start of the next phase, and what the policy has to report."""
     policy, keys, step = fixed
 
     def refresh(state: Any, key: Array, history: History | None) -> Any:
         return policy.refresh(state, history, jax.random.fold_in(key, step))
 
     state = over_seeds(refresh)(carry.state, keys["refresh"], carry.history)
-    return carry._replace(state=state)
+    return carry._replace(state=state), _report(policy, state)
 
 
 @eqx.filter_jit(donate="all-except-first")
@@ -204,14 +221,14 @@ def moved(fixed: tuple[Any, Any], carry: Carry) -> Carry:
     return carry._replace(state=over_seeds(move)(carry.state))
 
 
-def reported(policy: Any, state: Any) -> dict[str, NDArray[Any]]:
-    """What the policy has to report, copied to the host since buffers are reused."""
+@eqx.filter_jit
+def reported(policy: Any, state: Any) -> dict[str, Array]:
+    """What the policy has to report before the first step."""
+    return _report(policy, state)
+
+
+def _report(policy: Any, state: Any) -> dict[str, Array]:
     if not hasattr(policy, "report"):
         return {}
-    return {name: np.array(value) for name, value in _report(policy, state).items()}
-
-
-@eqx.filter_jit
-def _report(policy: Any, state: Any) -> dict[str, Array]:
     mapped: dict[str, Array] = over_seeds(policy.report)(state)
     return mapped

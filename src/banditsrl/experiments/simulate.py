@@ -146,21 +146,23 @@ def _run(plan: Plan, seeds: NDArray[np.int64], tell: Callable[..., None], slot: 
     done, playing, reports, carry = _resumed(plan, carry, slot.load())
     for first, last in _segments(plan, done):
         if first % BLOCK == 0 or first == done:
-            dealt = rounds.deal(problem, keys, jnp.asarray(first // BLOCK))
+            dealt = rounds.deal(problem, keys, np.asarray(first // BLOCK))
             slots = _slots(plan.recorded, first - first % BLOCK)
-        fixed = (Game(playing, problem), dealt, slots, jnp.asarray(first), jnp.asarray(last))
+        fixed = (Game(playing, problem), dealt, slots, np.asarray(first), np.asarray(last))
         carry = rounds.advance(fixed, carry)
         if last in plan.ends:
             carry = _handed_over(carry, playing, policy)
-            carry = rounds.refreshed((policy, keys, jnp.asarray(last)), carry)
-            reports.append(rounds.reported(policy, carry.state))
+            carry, report = rounds.refreshed((policy, keys, np.asarray(last)), carry)
+            reports.append(_copied(report))
             playing = _narrowed(plan, reports[-1], last)
             carry = strong(_handed_over(carry, policy, playing))
         tell(last, carry.tally.regret)
         slot.save_if_due(last, (reports, carry))
     carry = _handed_over(carry, playing, policy)
-    kept = jax.tree.map(lambda leaf: leaf[..., : len(seeds)], carry._replace(history=None))
-    return Batch(kept, [{k: v[..., : len(seeds)] for k, v in r.items()} for r in reports])
+    batch = Batch(carry._replace(history=None), reports)
+    if len(seeds) < plan.lanes:
+        batch = jax.tree.map(lambda leaf: leaf[..., : len(seeds)], batch)
+    return batch
 
 
 def _resumed(
@@ -168,7 +170,7 @@ def _resumed(
 ) -> tuple[int, Any, list[dict[str, NDArray[Any]]], Carry]:
     """The last step done, who is playing, the reports so far, and the carry."""
     policy = plan.game.policy
-    reports = [rounds.reported(policy, carry.state)]
+    reports = [_copied(rounds.reported(policy, carry.state))]
     if saved is None:
         return 0, policy, reports, carry
     ended = [end for end in plan.ends if end <= saved.step]
@@ -201,6 +203,11 @@ def _narrowed(plan: Plan, report: dict[str, NDArray[Any]], step: int) -> Any:
     return policy.narrowed(report, end - step)
 
 
+def _copied(report: dict[str, Array]) -> dict[str, NDArray[Any]]:
+    """A report on the host, since the buffers of a run are reused."""
+    return {name: np.array(value) for name, value in report.items()}
+
+
 def _handed_over(carry: Carry, policy: Any, other: Any) -> Carry:
     return carry if policy is other else rounds.moved((policy, other), carry)
 
@@ -212,12 +219,12 @@ def _segments(plan: Plan, done: int) -> Iterator[tuple[int, int]]:
     return zip([done, *cuts], cuts, strict=False)
 
 
-def _slots(recorded: NDArray[np.int64], offset: int) -> Array:
+def _slots(recorded: NDArray[np.int64], offset: int) -> NDArray[np.int32]:
     """For each step of a block, its row among the records (the last row is scratch)."""
     slots = np.full(BLOCK, len(recorded), dtype=np.int32)
     inside = (recorded > offset) & (recorded <= offset + BLOCK)
     slots[recorded[inside] - offset - 1] = np.flatnonzero(inside)
-    return jnp.asarray(slots)
+    return slots
 
 
 def _result(
@@ -242,7 +249,7 @@ def _result(
         largest_reward=totals["largest_reward"],
         phases=np.asarray(plan.ends, dtype=np.int64),
         reports={field: _reports(batches, field) for field in names},
-        state=jax.tree.map(lambda *leaves: jnp.concatenate(leaves, axis=-1), *states),
+        state=_side_by_side(states),
         pmf_draws=int(getattr(policy, "pmf_draws", 0)),
         seconds=seconds,
         **columns,
@@ -253,6 +260,12 @@ def _reports(batches: list[Batch], field: str) -> NDArray[Any]:
     """What was reported of one thing, (S, J + 1, ...)."""
     stacked = [np.stack([report[field] for report in batch.reports]) for batch in batches]
     return np.moveaxis(_joined(stacked), -1, 0)
+
+
+def _side_by_side(states: list[Any]) -> Any:
+    if len(states) == 1:
+        return states[0]
+    return jax.tree.map(lambda *leaves: jnp.concatenate(leaves, axis=-1), *states)
 
 
 def _joined(arrays: Sequence[Any]) -> NDArray[Any]:

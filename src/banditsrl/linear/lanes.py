@@ -4,7 +4,7 @@ A step of a linear bandit multiplies 6-by-6 matrices. Mapped over seeds the usua
 is the *first* axis and every inner loop is six long; with the seed as the *last* axis every inner
 loop runs over the seeds and fills the vector registers, which is four times as fast. `lanes`
 marks a function whose arrays may carry extra trailing axes: `jax.vmap` then adds one trailing
-axis instead of a leading one, and the same code serves one seed and many.
+axis instead of a leading one, in memory too, and the same code serves one seed and many.
 
 Rules inside such a function: index and reduce leading axes only, and let NumPy broadcasting line
 up the trailing ones (a scalar per seed has shape `()` or `(n_seeds,)`, never `(1,)`).
@@ -17,6 +17,8 @@ from typing import Any, ParamSpec, TypeVar
 import jax
 import jax.numpy as jnp
 from jax.custom_batching import custom_vmap
+from jax.experimental.layout import Layout, with_layout_constraint
+from jax.experimental.xla_metadata import set_xla_metadata
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -44,7 +46,7 @@ def lanes(function: Callable[..., Any]) -> Callable[..., Any]:
     def over_seeds(axis_size: int, batched: Any, *args: Any) -> tuple[Any, Any]:
         def last(array: Any, is_batched: bool) -> Any:
             if is_batched:
-                return jnp.moveaxis(array, 0, -1)
+                return _in_memory(jnp.moveaxis(array, 0, -1))
             return jnp.broadcast_to(jnp.asarray(array)[..., None], (*jnp.shape(array), axis_size))
 
         out = in_lanes(*jax.tree.map(last, args, tuple(batched)))
@@ -57,6 +59,12 @@ def lanes(function: Callable[..., Any]) -> Callable[..., Any]:
         return in_lanes(*args) if traced else function(*args)
 
     return called
+
+
+def _in_memory(array: jax.Array) -> jax.Array:
+    """`array` laid out as its axes are named: XLA would rather read across memory than move it."""
+    placed: jax.Array = with_layout_constraint(array, Layout(tuple(range(array.ndim))))
+    return placed
 
 
 def rows_times(rows: jax.Array, matrix: jax.Array) -> jax.Array:
@@ -86,12 +94,24 @@ def indices(n: int, like: jax.Array) -> jax.Array:
     return jnp.arange(n).reshape((n,) + (1,) * (like.ndim - 1))
 
 
+@lanes
 def row(rows: jax.Array, k: jax.Array) -> jax.Array:
-    """`rows[k]` of a matrix (n, d), such that a long one is computed once.
+    """`rows[k]` of a matrix (n, d), such that it is computed once.
 
     XLA fuses a plain look-up into every use of its result, and repeats what led to k for each
     entry of a d-by-d update. It does not do that with a sum.
     """
-    if rows.shape[1] <= MAX_UNROLLED:
-        return rows[k]
-    return jnp.where(jnp.arange(rows.shape[0])[:, None] == k, rows, 0).sum(0)
+    return jnp.where(indices(rows.shape[0], rows) == k, rows, 0).sum(0)
+
+
+def entry(table: jax.Array, index: Any) -> jax.Array:
+    """`table[index]` as a call of its own: rows are copied whole before any lane is formed."""
+    if not isinstance(index, jax.core.Tracer) or jax.default_backend() != "cpu":
+        return table[index]
+    found: jax.Array = set_xla_metadata(_entry(table, index), inlineable="false")
+    return found
+
+
+@jax.jit
+def _entry(table: jax.Array, index: jax.Array) -> jax.Array:
+    return table[index]

@@ -9,7 +9,7 @@ from jax import Array
 
 from banditsrl.errors import InvalidArgument
 from banditsrl.linear.lanes import double
-from banditsrl.linear.ridge import empty, refreshed
+from banditsrl.linear.ridge import REFRESH_GROWTH, empty, refreshed
 from banditsrl.policies.certified import CertifiedPolicy, CertifiedState, Facts
 from banditsrl.policies.history import History
 from banditsrl.policies.linear import known_or, largest_norm
@@ -86,8 +86,8 @@ class GLRT(CertifiedPolicy):
 
     @property
     def phase_growth(self) -> float | None:
-        """The statistics are refreshed each time their number doubles."""
-        return 2.0
+        """The statistics are refreshed now and then, against drift."""
+        return REFRESH_GROWTH
 
     def embed(self, state: CertifiedState, context: Any) -> Array:
         """The embedding, (A, d)."""

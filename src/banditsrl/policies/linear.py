@@ -17,7 +17,7 @@ from banditsrl.arguments import one_of, positive, probability
 from banditsrl.errors import InvalidArgument
 from banditsrl.linear.glrt import Scores, checked_mask, score
 from banditsrl.linear.lanes import double, lanes, row
-from banditsrl.linear.ridge import Ridge, empty, noise_estimate, observed, refreshed
+from banditsrl.linear.ridge import REFRESH_GROWTH, Ridge, empty, noise_estimate, observed, refreshed
 from banditsrl.policies.history import History
 from banditsrl.policies.policy import (
     CONVENTIONS,
@@ -149,8 +149,8 @@ class LinearPolicy(Policy):
 
     @property
     def phase_growth(self) -> float | None:
-        """The statistics are refreshed each time their number doubles."""
-        return 2.0
+        """The statistics are refreshed now and then, against drift."""
+        return REFRESH_GROWTH
 
     @property
     def _embedding(self) -> Representation:

@@ -155,11 +155,10 @@ def quantile(key: Array) -> Array:
 
 def drawn(pmf: Array, u: Array) -> Array:
     """The action at quantile u in [0, 1) of pmf (A, ...); never one of probability zero."""
-    total = pmf.sum(0)
-    cumulative, action = jnp.zeros_like(total), jnp.zeros(total.shape, dtype=jnp.int32)
-    for a in range(pmf.shape[0] - 1):
-        cumulative = cumulative + pmf[a]
-        action = action + (cumulative <= u * total)
+    n = pmf.shape[0]
+    up_to = jnp.tri(n, dtype=pmf.dtype).reshape(n, n, *[1] * (pmf.ndim - 1))
+    cumulative = (up_to * pmf[None]).sum(1)  # (A, ...)
+    action = (cumulative[:-1] <= u * cumulative[-1]).sum(0, dtype=jnp.int32)
     return jnp.minimum(action, _last_possible(pmf))
 
 

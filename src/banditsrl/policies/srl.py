@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from banditsrl.arguments import above
 from banditsrl.errors import InvalidArgument
 from banditsrl.linear.bounds import OFFSETS, phase_level
-from banditsrl.linear.lanes import double
+from banditsrl.linear.lanes import double, entry
 from banditsrl.linear.ridge import Ridge, cropped, empty, padded, refreshed
 from banditsrl.policies.certified import CertifiedPolicy, CertifiedState, Facts
 from banditsrl.policies.history import History
@@ -124,7 +124,9 @@ class BanditSRL(CertifiedPolicy):
     def embed_by(self, context: Any, m: Array) -> Array:
         """Candidate m's embedding of a context, padded with zeros, (A, d)."""
         if tables_only(self.representations):
-            return self._stacked[m, context]
+            tables = self._stacked  # (M, X, A, d)
+            each = tables.reshape(-1, *tables.shape[2:])
+            return entry(each, m * tables.shape[1] + context)
         return jnp.stack([self._wide(r.embed(context)) for r in self.representations])[m]
 
     def facts(self, state: CertifiedState) -> Facts:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from banditsrl.arguments import at_least, finite_array, one_of
 from banditsrl.errors import InvalidArgument, InvalidProblem
-from banditsrl.linear.lanes import double
+from banditsrl.linear.lanes import double, entry
 
 EXACT_FIT = 1e-9
 """A candidate given as an array counts as realizable when its best fit is exact to this."""
@@ -163,13 +163,13 @@ class FiniteProblem(eqx.Module):
 
     def means(self, context: Array) -> Array:
         """The hidden mean rewards of a context, (A,)."""
-        return jnp.asarray(self.mean_rewards)[context]
+        return entry(jnp.asarray(self.mean_rewards), context)
 
     def mask(self, context: Array) -> Array:
         """Which actions a context offers, (A,)."""
         if self.all_available:
             return jnp.ones(self.n_actions, dtype=bool)
-        return jnp.asarray(self.available)[context]
+        return entry(jnp.asarray(self.available), context)
 
     def reward(self, mean: Array, noise: Array) -> Array:
         """The reward of an action with this mean, given the dealt randomness."""

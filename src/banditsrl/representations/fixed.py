@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from banditsrl.arguments import count, finite_array, finite_value, known_index, positive
 from banditsrl.errors import BoundExceeded, InvalidArgument, InvalidType
-from banditsrl.linear.lanes import double
+from banditsrl.linear.lanes import double, entry
 from banditsrl.problems.finite import Candidate
 from banditsrl.problems.inputs import Inputs
 
@@ -94,7 +94,7 @@ class Table(Representation):
     def embed(self, context: Any) -> Array:
         """Look the features up, (A, d)."""
         known_index("context", context, len(self.features))
-        return jnp.asarray(self.features)[context]
+        return entry(jnp.asarray(self.features), context)
 
 
 class Given(Representation):
