@@ -20,6 +20,7 @@ from streams import Stream, regret_curve, save, stream_path
 
 import banditsrl
 from banditsrl.experiments import rounds
+from banditsrl.experiments.held import hold
 from banditsrl.linear.lanes import double
 from banditsrl.policies.history import BLOCK
 
@@ -41,8 +42,8 @@ class Dealt(NamedTuple):
 def deal(problem: Any, seed: int, steps: int) -> Dealt:
     """The first `steps` rounds of a seed."""
     keys = rounds.named_keys(jnp.asarray(np.asarray([seed])))
-    n_blocks = -(-steps // BLOCK)
-    blocks = [rounds.deal(problem, keys, jnp.asarray(block)) for block in range(n_blocks)]
+    held, n_blocks = hold(problem), -(-steps // BLOCK)
+    blocks = [rounds.deal(held, keys, jnp.asarray(block)) for block in range(n_blocks)]
     indices = jnp.concatenate([block.contexts[:, 0] for block in blocks])[:steps]
     noises = jnp.concatenate([block.noises[:, 0] for block in blocks])[:steps]
     means = jax.vmap(problem.means)(indices)  # (n, A)

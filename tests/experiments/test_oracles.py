@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from oracles import plain, vectorised
 
 import banditsrl
+from banditsrl.experiments.held import hold
 from banditsrl.experiments.rounds import deal, named_keys
 from banditsrl.policies.history import BLOCK
 from banditsrl.problems.finite import Candidate
@@ -41,7 +42,7 @@ def played(problem: banditsrl.FiniteProblem, policy: Any) -> Played:
     result = banditsrl.simulate(problem, policy, horizon=HORIZON, seeds=SEEDS)
     with jax.enable_x64(True):
         keys = named_keys(jnp.asarray(np.asarray(SEEDS)))
-        blocks = [deal(problem, keys, jnp.asarray(i)) for i in range(-(-HORIZON // BLOCK))]
+        blocks = [deal(hold(problem), keys, jnp.asarray(i)) for i in range(-(-HORIZON // BLOCK))]
     contexts = np.concatenate([np.asarray(block.contexts) for block in blocks])
     noises = np.concatenate([np.asarray(block.noises) for block in blocks])
     scaled = problem.noise_std * noises[:HORIZON]

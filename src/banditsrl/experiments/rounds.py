@@ -3,13 +3,13 @@
 Arrays carry the seeds along their last axis (see `banditsrl.linear.lanes`). Randomness is dealt in
 blocks of steps; one loop with dynamic bounds serves every phase, and the buffers of a run are
 updated in place. A single lane is not mapped at all: networks train faster that way on a CPU, and
-their loops over a history keep plain bounds.
+their loops over a history keep plain bounds. Policies and problems come as `Held`.
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -17,6 +17,7 @@ from jax import Array
 from jax.typing import ArrayLike
 from numpy.typing import NDArray
 
+from banditsrl.experiments.held import Held
 from banditsrl.experiments.kernels import one_function
 from banditsrl.policies.history import BLOCK, History, allocate
 from banditsrl.policies.policy import Choice, learned
@@ -75,7 +76,7 @@ def over_seeds(function: Callable[..., Any], n_fixed: int = 0) -> Callable[..., 
     return called
 
 
-@eqx.filter_jit
+@jax.jit
 def named_keys(seeds: Array) -> dict[str, Array]:
     """One key per purpose and seed: changing the policy changes no context and no noise."""
 
@@ -87,9 +88,10 @@ def named_keys(seeds: Array) -> dict[str, Array]:
     return jax.vmap(split)(seeds)
 
 
-@eqx.filter_jit
-def deal(problem: Any, keys: dict[str, Array], block: ArrayLike) -> Deal:
-    """The randomness of the steps of one block."""
+@jax.jit
+def deal(held: Held, keys: dict[str, Array], block: ArrayLike) -> Deal:
+    """The randomness of the steps of one block of a problem."""
+    problem = held.whole()
 
     def one(keys: dict[str, Array]) -> Deal:
         fold = {name: jax.random.fold_in(key, block) for name, key in keys.items()}
@@ -103,10 +105,10 @@ def deal(problem: Any, keys: dict[str, Array], block: ArrayLike) -> Deal:
     return dealt
 
 
-@eqx.filter_jit
-def start(game: Game, keys: dict[str, Array], horizon: int, n_records: int) -> Carry:
-    """Everything before the first step."""
-    policy, problem = game
+@partial(jax.jit, static_argnums=(2, 3))
+def start(held: Held, keys: dict[str, Array], horizon: int, n_records: int) -> Carry:
+    """Everything before the first step of a game."""
+    policy, problem = held.whole()
     state = over_seeds(policy.init)(keys["init"])
     zeros = jnp.zeros(keys["init"].shape, dtype=jnp.float64)
     tally = Tally(*[zeros] * len(Tally._fields))
@@ -121,12 +123,13 @@ def start(game: Game, keys: dict[str, Array], horizon: int, n_records: int) -> C
     return Carry(state, tally, history, records)
 
 
-@eqx.filter_jit(donate="all-except-first")
+@partial(jax.jit, donate_argnums=1)
 def advance(
-    fixed: tuple[Game, Deal, Array | NDArray[np.int32], ArrayLike, ArrayLike], carry: Carry
+    fixed: tuple[Held, Deal, Array | NDArray[np.int32], ArrayLike, ArrayLike], carry: Carry
 ) -> Carry:
     """Steps first + 1 .. last of all seeds; `slots` (BLOCK,) says where each step is recorded."""
-    game, dealt, slots, first, last = fixed
+    held, dealt, slots, first, last = fixed
+    game = held.whole()
 
     def step(t: Array, carry: Carry) -> Carry:
         i = t % BLOCK
@@ -196,12 +199,13 @@ def _put(buffer: Array, index: Array, value: Array) -> Array:
     return written
 
 
-@eqx.filter_jit(donate="all-except-first")
+@partial(jax.jit, donate_argnums=1)
 def refreshed(
-    fixed: tuple[Any, dict[str, Array], ArrayLike], carry: Carry
+    fixed: tuple[Held, dict[str, Array], ArrayLike], carry: Carry
 ) -> tuple[Carry, dict[str, Array]]:
     """All seeds at the start of the next phase, and what the policy has to report."""
-    policy, keys, step = fixed
+    held, keys, step = fixed
+    policy = held.whole()
 
     def refresh(state: Any, key: Array, history: History | None) -> Any:
         return policy.refresh(state, history, jax.random.fold_in(key, step))
@@ -210,10 +214,10 @@ def refreshed(
     return carry._replace(state=state), _report(policy, state)
 
 
-@eqx.filter_jit(donate="all-except-first")
-def moved(fixed: tuple[Any, Any], carry: Carry) -> Carry:
+@partial(jax.jit, donate_argnums=1)
+def moved(fixed: tuple[Held, Held], carry: Carry) -> Carry:
     """All states of one policy as states of another (see `Policy.narrowed`)."""
-    policy, other = fixed
+    policy, other = (held.whole() for held in fixed)
 
     def move(state: Any) -> Any:
         return policy.moved(state, other)
@@ -221,10 +225,10 @@ def moved(fixed: tuple[Any, Any], carry: Carry) -> Carry:
     return carry._replace(state=over_seeds(move)(carry.state))
 
 
-@eqx.filter_jit
-def reported(policy: Any, state: Any) -> dict[str, Array]:
+@jax.jit
+def reported(held: Held, state: Any) -> dict[str, Array]:
     """What the policy has to report before the first step."""
-    return _report(policy, state)
+    return _report(held.whole(), state)
 
 
 def _report(policy: Any, state: Any) -> dict[str, Array]:

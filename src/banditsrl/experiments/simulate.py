@@ -21,6 +21,7 @@ from banditsrl.arguments import count
 from banditsrl.errors import BoundExceeded, InvalidArgument
 from banditsrl.experiments import rounds
 from banditsrl.experiments.checkpoint import Checkpoint, Saved, Slot, strong, unpacked
+from banditsrl.experiments.held import hold
 from banditsrl.experiments.result import Result
 from banditsrl.experiments.rounds import Carry, Game, Tally
 from banditsrl.linear.lanes import double
@@ -142,19 +143,21 @@ def _run(plan: Plan, seeds: NDArray[np.int64], tell: Callable[..., None], slot: 
     policy, problem = plan.game
     padding = np.full(plan.lanes - len(seeds), seeds[-1])
     keys = rounds.named_keys(jnp.asarray(np.concatenate([seeds, padding])))
-    carry = strong(rounds.start(plan.game, keys, plan.horizon, len(plan.recorded)))
+    carry = strong(rounds.start(hold(plan.game), keys, plan.horizon, len(plan.recorded)))
     done, playing, reports, carry = _resumed(plan, carry, slot.load())
+    held, whole, dealer = hold(Game(playing, problem)), hold(policy), hold(problem)
     for first, last in _segments(plan, done):
         if first % BLOCK == 0 or first == done:
-            dealt = rounds.deal(problem, keys, np.asarray(first // BLOCK))
+            dealt = rounds.deal(dealer, keys, np.asarray(first // BLOCK))
             slots = _slots(plan.recorded, first - first % BLOCK)
-        fixed = (Game(playing, problem), dealt, slots, np.asarray(first), np.asarray(last))
+        fixed = (held, dealt, slots, np.asarray(first), np.asarray(last))
         carry = rounds.advance(fixed, carry)
         if last in plan.ends:
             carry = _handed_over(carry, playing, policy)
-            carry, report = rounds.refreshed((policy, keys, np.asarray(last)), carry)
+            carry, report = rounds.refreshed((whole, keys, np.asarray(last)), carry)
             reports.append(_copied(report))
             playing = _narrowed(plan, reports[-1], last)
+            held = hold(Game(playing, problem))
             carry = strong(_handed_over(carry, policy, playing))
         tell(last, carry.tally.regret)
         slot.save_if_due(last, (reports, carry))
@@ -170,7 +173,7 @@ def _resumed(
 ) -> tuple[int, Any, list[dict[str, NDArray[Any]]], Carry]:
     """The last step done, who is playing, the reports so far, and the carry."""
     policy = plan.game.policy
-    reports = [_copied(rounds.reported(policy, carry.state))]
+    reports = [_copied(rounds.reported(hold(policy), carry.state))]
     if saved is None:
         return 0, policy, reports, carry
     ended = [end for end in plan.ends if end <= saved.step]
@@ -209,7 +212,7 @@ def _copied(report: dict[str, Array]) -> dict[str, NDArray[Any]]:
 
 
 def _handed_over(carry: Carry, policy: Any, other: Any) -> Carry:
-    return carry if policy is other else rounds.moved((policy, other), carry)
+    return carry if policy is other else rounds.moved((hold(policy), hold(other)), carry)
 
 
 def _segments(plan: Plan, done: int) -> Iterator[tuple[int, int]]:

@@ -1,0 +1,63 @@
+"""How is a policy handed to a compiled program without being taken apart at each call? Held.
+
+A policy or a problem has arrays, which a program takes as inputs, and settings, for which it is
+compiled. `hold` separates the two once. A call then looks at a list of arrays and at one hash,
+instead of at every field of every module.
+"""
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+
+class Settings:
+    """All but the arrays: the structure, and every other leaf, with None in place of an array."""
+
+    def __init__(self, structure: Any, leaves: tuple[Any, ...]) -> None:
+        self.structure, self.leaves = structure, leaves
+        self._hash = hash((structure, leaves))
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __eq__(self, other: object) -> bool:
+        if self is other or not isinstance(other, Settings):
+            return self is other
+        return self.structure == other.structure and self.leaves == other.leaves
+
+
+@jax.tree_util.register_pytree_node_class
+class Held:
+    """Something with arrays and settings, separated; `jax.jit` compiles for the settings."""
+
+    def __init__(self, arrays: tuple[Any, ...], settings: Settings) -> None:
+        self.arrays, self.settings = arrays, settings
+
+    def whole(self) -> Any:
+        """What was held, put together again."""
+        arrays = iter(self.arrays)
+        leaves = [next(arrays) if leaf is None else leaf for leaf in self.settings.leaves]
+        return jax.tree.unflatten(self.settings.structure, leaves)
+
+    def tree_flatten(self) -> tuple[tuple[Any, ...], Settings]:
+        """The arrays are what a program takes, the settings what it is compiled for."""
+        return self.arrays, self.settings
+
+    @classmethod
+    def tree_unflatten(cls, settings: Settings, arrays: tuple[Any, ...]) -> "Held":
+        """The reverse."""
+        return cls(arrays, settings)
+
+
+def hold(thing: Any) -> Held:
+    """`thing`, a policy or a problem, with its NumPy arrays handed over once."""
+    leaves, structure = jax.tree.flatten(thing)
+    arrays = [jnp.asarray(leaf) for leaf in leaves if _is_array(leaf)]
+    rest = tuple(None if _is_array(leaf) else leaf for leaf in leaves)
+    return Held(tuple(arrays), Settings(structure, rest))
+
+
+def _is_array(leaf: Any) -> bool:
+    return isinstance(leaf, jax.Array | np.ndarray | np.generic)
