@@ -54,10 +54,7 @@ class Held:
 def hold(thing: Any) -> Held:
     """`thing`, a policy or a problem, with its NumPy arrays handed over once."""
     leaves, structure = jax.tree.flatten(thing)
-    arrays = [jnp.asarray(leaf) for leaf in leaves if _is_array(leaf)]
-    rest = tuple(None if _is_array(leaf) else leaf for leaf in leaves)
-    return Held(tuple(arrays), Settings(structure, rest))
-
-
-def _is_array(leaf: Any) -> bool:
-    return isinstance(leaf, jax.Array | np.ndarray | np.generic)
+    is_array = [isinstance(leaf, np.ndarray | np.generic | jax.Array) for leaf in leaves]
+    arrays = [jnp.asarray(leaf) for leaf, array in zip(leaves, is_array, strict=True) if array]
+    rest = [None if array else leaf for leaf, array in zip(leaves, is_array, strict=True)]
+    return Held(tuple(arrays), Settings(structure, tuple(rest)))

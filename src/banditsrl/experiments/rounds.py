@@ -214,15 +214,15 @@ def refreshed(
     return carry._replace(state=state), _report(policy, state)
 
 
-@partial(jax.jit, donate_argnums=1)
-def moved(fixed: tuple[Held, Held], carry: Carry) -> Carry:
+@jax.jit
+def moved(held: Held, other: Held, state: Any) -> Any:
     """All states of one policy as states of another (see `Policy.narrowed`)."""
-    policy, other = (held.whole() for held in fixed)
+    policy, target = held.whole(), other.whole()
 
     def move(state: Any) -> Any:
-        return policy.moved(state, other)
+        return policy.moved(state, target)
 
-    return carry._replace(state=over_seeds(move)(carry.state))
+    return over_seeds(move)(state)
 
 
 @jax.jit

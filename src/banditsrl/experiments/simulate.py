@@ -122,20 +122,12 @@ def _plan(problem: Any, policy: Any, horizon: int, steps: Sequence[int] | None) 
     _agree(problem, policy)
     growth = getattr(policy, "phase_growth", None)
     return Plan(
-        _on_device(Game(policy, problem)),
+        Game(policy, problem),
         horizon,
         recorded_steps(steps, horizon),
         phase_ends(growth, horizon) if growth else [],
         lanes_of(policy),
     )
-
-
-def _on_device(game: Game) -> Game:
-    """With its NumPy arrays handed over once and not at every call."""
-    held: Game = jax.tree.map(
-        lambda leaf: jnp.asarray(leaf) if isinstance(leaf, np.ndarray) else leaf, game
-    )
-    return held
 
 
 def _run(plan: Plan, seeds: NDArray[np.int64], tell: Callable[..., None], slot: Slot) -> Batch:
@@ -156,8 +148,8 @@ def _run(plan: Plan, seeds: NDArray[np.int64], tell: Callable[..., None], slot: 
             carry = _handed_over(carry, playing, policy)
             carry, report = rounds.refreshed((whole, keys, np.asarray(last)), carry)
             reports.append(_copied(report))
-            playing = _narrowed(plan, reports[-1], last)
-            held = hold(Game(playing, problem))
+            before, playing = playing, _narrowed(plan, reports[-1], last)
+            held = held if playing is before else hold(Game(playing, problem))
             carry = strong(_handed_over(carry, policy, playing))
         tell(last, carry.tally.regret)
         slot.save_if_due(last, (reports, carry))
@@ -212,7 +204,9 @@ def _copied(report: dict[str, Array]) -> dict[str, NDArray[Any]]:
 
 
 def _handed_over(carry: Carry, policy: Any, other: Any) -> Carry:
-    return carry if policy is other else rounds.moved((hold(policy), hold(other)), carry)
+    if policy is other:
+        return carry
+    return carry._replace(state=rounds.moved(hold(policy), hold(other), carry.state))
 
 
 def _segments(plan: Plan, done: int) -> Iterator[tuple[int, int]]:

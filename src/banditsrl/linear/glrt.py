@@ -53,14 +53,14 @@ def ratio(scores: Scores, mask: Array, tie: Array) -> Ratio:
     greedy = jnp.argmax(values, axis=0)
     is_greedy = indices(values.shape[0], values) == greedy  # (A,)
     best = (scores.whitened * is_greedy[:, None]).sum(0)  # (d,)
-    distance = jnp.sqrt(((best[None] - scores.whitened) ** 2).sum(1))  # (A,)
+    squared = ((best[None] - scores.whitened) ** 2).sum(1)  # (A,)  of the distance
     reference = (scores.norms * is_greedy).sum(0)
-    same = distance <= SAME_EMBEDDING * (reference + scores.norms)
+    same = squared <= (SAME_EMBEDDING * (reference + scores.norms)) ** 2
     rival = mask & ~is_greedy & ~same
     gap = values.max(0) - jnp.where(mask, scores.values, 0.0)
-    ratios = jnp.where(rival, gap / jnp.where(rival, distance, 1.0), jnp.inf)
+    ratios = jnp.where(rival, gap**2 / jnp.where(rival, squared, 1.0), jnp.inf)
     tied, twin = (rival & (gap < tie)).any(0), (mask & ~is_greedy & same).any(0)
-    return Ratio(greedy, ratios.min(0), tied, twin)
+    return Ratio(greedy, jnp.sqrt(ratios.min(0)), tied, twin)
 
 
 @double
