@@ -15,7 +15,7 @@ demo: $(VENV)/wheel.stamp
 	$(BIN)/banditsrl reproduce vardim --panel realizable --scale quick --out results
 
 test: $(VENV)/wheel.stamp
-	$(QUICK_COMPILER) $(BIN)/python -m pytest -n 2 --dist loadfile --doctest-modules tests --pyargs banditsrl
+	$(QUICK_COMPILER) $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder --doctest-modules tests --pyargs banditsrl
 
 check: $(VENV)/wheel.stamp
 	$(BIN)/ruff check .

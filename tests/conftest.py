@@ -18,7 +18,7 @@ def pytest_configure(config: pytest.Config) -> None:
     if cache is not None:
         folder = cache.mkdir("compiled")
         jax.config.update("jax_compilation_cache_dir", str(folder))
-        jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.5)
+        jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.1)
 
 
 @pytest.fixture
