@@ -1,5 +1,6 @@
 """Fixtures shared by all tests: one problem, and a cache of compiled programs for the run."""
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +43,22 @@ def problem() -> banditsrl.FiniteProblem:
 
 
 @pytest.fixture(scope="session")
-def three(problem: banditsrl.FiniteProblem) -> banditsrl.FiniteProblem:
+def three() -> banditsrl.FiniteProblem:
     """The same problem with three of its candidates: programs for it are compiled in less time."""
-    return banditsrl.FiniteProblem(problem.mean_rewards, problem.representations[:3], name="three")
+    whole = banditsrl.make_problem("vardim-realizable", seed=0)
+    return banditsrl.FiniteProblem(whole.mean_rewards, whole.representations[:3], name="three")
+
+
+@pytest.fixture
+def compiled(request: pytest.FixtureRequest) -> Path:
+    """The cache of compiled programs that all tests share."""
+    return Path(request.config.cache.mkdir("compiled"))
+
+
+@pytest.fixture(scope="module")
+def unoptimised() -> Iterator[None]:
+    """Programs that run for an instant: most of the time would go into optimising them."""
+    jax.config.update("jax_disable_most_optimizations", True)
+    yield
+    jax.config.update("jax_disable_most_optimizations", False)
+    jax.clear_caches()  # other tests compare optimised programs to the last bit

@@ -23,7 +23,6 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import jax
 import pytest
 import typer
 from typer.testing import CliRunner
@@ -51,6 +50,9 @@ FENCE = re.compile(r"^( *)```(\w*)[^\n]*\n(.*?)^\1```", flags=re.MULTILINE | re.
 MARK = re.compile(r"<!-- not run: [^>]+ -->\s*\Z")
 SHELLS = ("console", "bash", "sh", "shell")
 TRAINS = re.compile(r"nn-|neural|igw-|rff-|banditsrl-auto")
+
+
+pytestmark = pytest.mark.usefixtures("unoptimised")
 
 
 class Block(NamedTuple):
@@ -187,15 +189,6 @@ def is_run(words: list[str], *, marked: bool) -> bool:
     if marked:
         return EVERYTHING and words[1] in ("run", "doctor") and "covertype" not in words
     return is_cheap(words)
-
-
-@pytest.fixture(scope="module", autouse=True)
-def quick_compilation() -> Iterator[None]:
-    """Programs run for an instant here; most of the time would go into optimising them."""
-    jax.config.update("jax_disable_most_optimizations", True)
-    yield
-    jax.config.update("jax_disable_most_optimizations", False)
-    jax.clear_caches()  # other tests compare optimised programs to the last bit
 
 
 @pytest.fixture

@@ -65,14 +65,14 @@ def test_two_workers_give_the_same_tables(alone: Path, tmp_path: Path) -> None:
 
 @pytest.mark.filterwarnings("default")
 def test_a_ray_cluster_gives_the_same_tables_even_when_it_loses_a_node(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, compiled: Path
 ) -> None:
     ray = pytest.importorskip("ray", reason="ray is not installed: install banditsrl[ray]")
     from ray.cluster_utils import Cluster
 
     cell = replace(CELL, horizon=100_000)
     monkeypatch.setenv("RAY_ENABLE_UV_RUN_RUNTIME_ENV", "0")
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("JAX_COMPILATION_CACHE_DIR", str(compiled))
     options = {"num_cpus": 1, "object_store_memory": 80_000_000, "include_dashboard": False}
     cluster = Cluster(initialize_head=True, head_node_args=options)
     interrupted: list[str] = []

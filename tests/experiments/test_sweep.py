@@ -224,9 +224,3 @@ def test_killing_a_sweep_changes_no_table(tmp_path: Path, compiled: Path) -> Non
     )
     assert n_sweeps >= 1
     assert wrong == []
-
-
-@pytest.fixture
-def compiled(request: pytest.FixtureRequest) -> Path:
-    """The cache of compiled programs that all tests share."""
-    return Path(request.config.cache.mkdir("compiled"))

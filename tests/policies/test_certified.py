@@ -14,6 +14,12 @@ from banditsrl.errors import InvalidArgument, InvalidType
 KEY = jax.random.key(4)
 
 
+@pytest.fixture(scope="module")
+def problem(three: banditsrl.FiniteProblem) -> banditsrl.FiniteProblem:
+    """Three candidates will do here."""
+    return three
+
+
 def taught(policy: Any, problem: Any, n: int) -> Any:
     rng = np.random.default_rng(0)
     _, learn, _ = banditsrl.compiled(policy)

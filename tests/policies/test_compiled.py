@@ -15,6 +15,12 @@ KEY = jax.random.key(0)
 
 
 @pytest.fixture(scope="module")
+def problem(three: banditsrl.FiniteProblem) -> banditsrl.FiniteProblem:
+    """Three candidates will do here."""
+    return three
+
+
+@pytest.fixture(scope="module")
 def app(problem: banditsrl.FiniteProblem) -> tuple[Any, Any]:
     policy = banditsrl.GLRT(banditsrl.LinUCB(problem.representations[0], sigma=0.3))
     return banditsrl.compiled(policy), policy.init(KEY)

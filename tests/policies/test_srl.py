@@ -22,6 +22,12 @@ CAPACITY = 9000
 """Of every history here, however short, so that one program serves all lengths."""
 
 
+@pytest.fixture(scope="module")
+def problem(three: banditsrl.FiniteProblem) -> banditsrl.FiniteProblem:
+    """Three candidates will do here."""
+    return three
+
+
 def played(problem: Any, n: int, seed: int = 0) -> tuple[Any, Any, Any]:
     """Random rounds of a problem, as arrays."""
     rng = np.random.default_rng(seed)
@@ -148,8 +154,8 @@ def test_levels_are_shared_out_over_candidates_and_phases(
     with jax.enable_x64(True):
         state = policy.init(KEY)._replace(phase=jnp.asarray(2))
         test, base = policy.levels(state)
-    assert float(test) == pytest.approx(0.06 / 6)
-    assert float(base) == pytest.approx(0.06 / (2 * 9) / 6)
+    assert float(test) == pytest.approx(0.06 / 3)
+    assert float(base) == pytest.approx(0.06 / (2 * 9) / 3)
     authors = BanditSRL(
         problem.representations, base=banditsrl.LinUCB(), delta=0.06, conventions="authors"
     )
