@@ -12,8 +12,6 @@ from banditsrl.errors import ContractViolation
 from banditsrl.policies import POLICIES, untested
 from banditsrl.representations import Network
 
-pytestmark = pytest.mark.usefixtures("unoptimised")
-
 
 @pytest.mark.parametrize("name", list(POLICIES))
 def test_every_registered_policy_keeps_the_contract(
