@@ -13,12 +13,6 @@ from banditsrl.experiments.checkpoint import FileCheckpoint, Saved, packed, unpa
 HORIZON, STEPS = 1_500, (10, 1_024, 1_025, 1_500)
 
 
-@pytest.fixture(scope="module")
-def problem(three: banditsrl.FiniteProblem) -> banditsrl.FiniteProblem:
-    """Three candidates will do here."""
-    return three
-
-
 class Stopped(Exception):
     """The process died here."""
 

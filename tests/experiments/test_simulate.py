@@ -13,12 +13,6 @@ from banditsrl.experiments.simulate import lanes_of
 
 
 @pytest.fixture(scope="module")
-def problem(three: banditsrl.FiniteProblem) -> banditsrl.FiniteProblem:
-    """Three candidates will do here."""
-    return three
-
-
-@pytest.fixture(scope="module")
 def policy(problem: banditsrl.FiniteProblem) -> Any:
     return banditsrl.BanditSRL(problem.representations, base=banditsrl.EpsilonGreedy(), sigma=0.3)
 
@@ -147,7 +141,7 @@ def test_only_the_chosen_steps_are_recorded(
 def test_the_active_set_and_choice_are_reported_per_phase(forty: banditsrl.Result) -> None:
     assert forty.phases.tolist() == [2, 4, 8, 16, 32, 64, 128, 256, 512, 1024]
     assert forty.reports["representation"].shape == (40, 11)
-    assert forty.reports["active"].shape == (40, 11, 3)
+    assert forty.reports["active"].shape == (40, 11, 6)
     assert forty.final_representation.shape == (40,)
 
 

@@ -18,12 +18,6 @@ SPEC = RunSpec("vardim-realizable", "banditsrl-egreedy", 1_500, (0, 1), (10, 1_0
 
 
 @pytest.fixture(scope="module")
-def problem(three: banditsrl.FiniteProblem) -> banditsrl.FiniteProblem:
-    """Three candidates will do here."""
-    return three
-
-
-@pytest.fixture(scope="module")
 def result(problem: banditsrl.FiniteProblem) -> banditsrl.Result:
     policy = banditsrl.make_policy("banditsrl-egreedy", problem)
     return banditsrl.simulate(problem, policy, horizon=1_500, seeds=2, steps=SPEC.steps)

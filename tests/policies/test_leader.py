@@ -10,12 +10,6 @@ import pytest
 import banditsrl
 
 
-@pytest.fixture(scope="module")
-def problem(three: banditsrl.FiniteProblem) -> banditsrl.FiniteProblem:
-    """Three candidates will do here."""
-    return three
-
-
 def slow_bounds(problem: Any, rounds: list[tuple[int, int, float]], x: int) -> Any:
     """UCB of every candidate and action, (M, A)."""
     bounds = []
@@ -62,7 +56,7 @@ def test_leader_respects_masks_and_eliminated_candidates(
     problem: banditsrl.FiniteProblem, taught: tuple[Any, Any, list[Any]]
 ) -> None:
     policy, state, rounds = taught
-    kept, mask = np.array([0, 1, 1], dtype=bool), np.array([1, 0, 1, 1, 0], dtype=bool)
+    kept, mask = np.array([0, 0, 1, 0, 1, 0], dtype=bool), np.array([1, 0, 1, 1, 0], dtype=bool)
     bounds = slow_bounds(problem, rounds, 4)
     expected = int(np.where(mask, bounds[kept].min(axis=0), -np.inf).argmax())
     choice = policy.act(state._replace(active=kept), 4, mask, jax.random.key(0))
