@@ -209,13 +209,13 @@ def decision_cost() -> float:
     with jax.enable_x64(True):
         problem = banditsrl.make_problem("wheel")
         policy = banditsrl.make_policy("nn-banditsrl-egreedy", problem, preset="paper")
-        game = hold(rounds.Game(policy, problem))
+        game = rounds.Game(hold(policy), hold(problem))
         keys = rounds.named_keys(jnp.zeros(1, dtype=jnp.int64))
         carry = rounds.start(game, keys, 10 * BLOCK, 1)
         slots = jnp.ones(BLOCK, dtype=jnp.int32)
         taken = []
         for block in range(10):
-            dealt = rounds.deal(hold(problem), keys, jnp.asarray(block))
+            dealt = rounds.deal(game.problem, keys, jnp.asarray(block))
             first, last = jnp.asarray(block * BLOCK), jnp.asarray((block + 1) * BLOCK)
             finish(dealt)
             start = time.perf_counter()

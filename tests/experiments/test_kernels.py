@@ -94,11 +94,11 @@ def test_the_rounds_of_linear_policies_are_one_function(
 ) -> None:
     """Nothing in them may cost the speed without being noticed."""
     with jax.enable_x64(True):
-        game = hold(rounds.Game(banditsrl.make_policy(name, three), three))
+        game = rounds.Game(hold(banditsrl.make_policy(name, three)), hold(three))
         keys = rounds.named_keys(jnp.arange(2))
         carry = rounds.start(game, keys, 100, 10)
         slots = np.zeros(rounds.BLOCK, dtype=np.int32)
-        fixed = (game, rounds.deal(hold(three), keys, 0), slots, np.asarray(0), np.asarray(100))
+        fixed = (game, rounds.deal(game.problem, keys, 0), slots, np.asarray(0), np.asarray(100))
         assert MARKED in rounds.advance.lower(fixed, carry).as_text()
 
 

@@ -52,9 +52,15 @@ class Held:
 
 
 def hold(thing: Any) -> Held:
-    """`thing`, a policy or a problem, with its NumPy arrays handed over once."""
-    leaves, structure = jax.tree.flatten(thing)
-    is_array = [isinstance(leaf, np.ndarray | np.generic | jax.Array) for leaf in leaves]
-    arrays = [jnp.asarray(leaf) for leaf, array in zip(leaves, is_array, strict=True) if array]
-    rest = [None if array else leaf for leaf, array in zip(leaves, is_array, strict=True)]
+    """`thing`, a policy or a problem, separated."""
+    leaves, structure = jax.tree.flatten(on_device(thing))
+    arrays = [leaf for leaf in leaves if isinstance(leaf, jax.Array)]
+    rest = [None if isinstance(leaf, jax.Array) else leaf for leaf in leaves]
     return Held(tuple(arrays), Settings(structure, tuple(rest)))
+
+
+def on_device(thing: Any) -> Any:
+    """`thing` with JAX arrays in place of NumPy's, to be handed over once."""
+    return jax.tree.map(
+        lambda leaf: jnp.asarray(leaf) if isinstance(leaf, np.ndarray | np.generic) else leaf, thing
+    )

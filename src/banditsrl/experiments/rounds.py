@@ -56,8 +56,8 @@ class Deal(NamedTuple):
 class Game(NamedTuple):
     """Who plays what."""
 
-    policy: Any
-    problem: Any
+    policy: Held
+    problem: Held
 
 
 def over_seeds(function: Callable[..., Any], n_fixed: int = 0) -> Callable[..., Any]:
@@ -106,9 +106,9 @@ def deal(held: Held, keys: dict[str, Array], block: ArrayLike) -> Deal:
 
 
 @partial(jax.jit, static_argnums=(2, 3))
-def start(held: Held, keys: dict[str, Array], horizon: int, n_records: int) -> Carry:
-    """Everything before the first step of a game."""
-    policy, problem = held.whole()
+def start(game: Game, keys: dict[str, Array], horizon: int, n_records: int) -> Carry:
+    """Everything before the first step."""
+    policy, problem = (held.whole() for held in game)
     state = over_seeds(policy.init)(keys["init"])
     zeros = jnp.zeros(keys["init"].shape, dtype=jnp.float64)
     tally = Tally(*[zeros] * len(Tally._fields))
@@ -125,17 +125,17 @@ def start(held: Held, keys: dict[str, Array], horizon: int, n_records: int) -> C
 
 @partial(jax.jit, donate_argnums=1)
 def advance(
-    fixed: tuple[Held, Deal, Array | NDArray[np.int32], ArrayLike, ArrayLike], carry: Carry
+    fixed: tuple[Game, Deal, Array | NDArray[np.int32], ArrayLike, ArrayLike], carry: Carry
 ) -> Carry:
     """Steps first + 1 .. last of all seeds; `slots` (BLOCK,) says where each step is recorded."""
-    held, dealt, slots, first, last = fixed
-    game = held.whole()
+    game, dealt, slots, first, last = fixed
+    sides = tuple(held.whole() for held in game)
 
     def step(t: Array, carry: Carry) -> Carry:
         i = t % BLOCK
         now = jax.tree.map(lambda leaf: leaf[i], dealt)
         play = over_seeds(_round, n_fixed=2)
-        state, tally, (choice, reward) = play(game, t + 1, carry.state, carry.tally, now)
+        state, tally, (choice, reward) = play(sides, t + 1, carry.state, carry.tally, now)
         history = carry.history
         if history is not None:
             history = _written(history, t, now.contexts, choice, reward)
@@ -153,10 +153,10 @@ def advance(
 
 
 def _round(
-    game: Game, step: Array, state: Any, tally: Tally, dealt: Deal
+    sides: tuple[Any, Any], step: Array, state: Any, tally: Tally, dealt: Deal
 ) -> tuple[Any, Tally, tuple[Choice, Array]]:
-    """One step of one seed."""
-    policy, problem = game
+    """One step of one seed, between a policy and a problem."""
+    policy, problem = sides
     context = dealt.contexts
     mask, means = problem.mask(context), problem.means(context)
     choice = policy.act(state, context, mask, dealt.keys)

@@ -21,7 +21,7 @@ from banditsrl.arguments import count
 from banditsrl.errors import BoundExceeded, InvalidArgument
 from banditsrl.experiments import rounds
 from banditsrl.experiments.checkpoint import Checkpoint, Saved, Slot, strong, unpacked
-from banditsrl.experiments.held import hold
+from banditsrl.experiments.held import hold, on_device
 from banditsrl.experiments.result import Result
 from banditsrl.experiments.rounds import Carry, Game, Tally
 from banditsrl.linear.lanes import double
@@ -46,7 +46,9 @@ Progress = Callable[..., None]
 class Plan(NamedTuple):
     """What is to be run."""
 
-    game: Game
+    policy: Any
+    problem: Any
+    game: Game  # the two, held
     horizon: int
     recorded: NDArray[np.int64]  # steps, (K,)
     ends: list[int]  # phase ends
@@ -121,8 +123,11 @@ def lanes_of(policy: Any) -> int:
 def _plan(problem: Any, policy: Any, horizon: int, steps: Sequence[int] | None) -> Plan:
     _agree(problem, policy)
     growth = getattr(policy, "phase_growth", None)
+    policy, problem = on_device((policy, problem))
     return Plan(
-        Game(policy, problem),
+        policy,
+        problem,
+        Game(hold(policy), hold(problem)),
         horizon,
         recorded_steps(steps, horizon),
         phase_ends(growth, horizon) if growth else [],
@@ -132,28 +137,26 @@ def _plan(problem: Any, policy: Any, horizon: int, steps: Sequence[int] | None) 
 
 def _run(plan: Plan, seeds: NDArray[np.int64], tell: Callable[..., None], slot: Slot) -> Batch:
     """One batch of seeds from the first step, or from where it was saved, to the last."""
-    policy, problem = plan.game
+    whole = plan.game
     padding = np.full(plan.lanes - len(seeds), seeds[-1])
     keys = rounds.named_keys(jnp.asarray(np.concatenate([seeds, padding])))
-    carry = strong(rounds.start(hold(plan.game), keys, plan.horizon, len(plan.recorded)))
-    done, playing, reports, carry = _resumed(plan, carry, slot.load())
-    held, whole, dealer = hold(Game(playing, problem)), hold(policy), hold(problem)
+    carry = strong(rounds.start(whole, keys, plan.horizon, len(plan.recorded)))
+    done, game, reports, carry = _resumed(plan, carry, slot.load())
     for first, last in _segments(plan, done):
         if first % BLOCK == 0 or first == done:
-            dealt = rounds.deal(dealer, keys, np.asarray(first // BLOCK))
+            dealt = rounds.deal(whole.problem, keys, np.asarray(first // BLOCK))
             slots = _slots(plan.recorded, first - first % BLOCK)
-        fixed = (held, dealt, slots, np.asarray(first), np.asarray(last))
+        fixed = (game, dealt, slots, np.asarray(first), np.asarray(last))
         carry = rounds.advance(fixed, carry)
         if last in plan.ends:
-            carry = _handed_over(carry, playing, policy)
-            carry, report = rounds.refreshed((whole, keys, np.asarray(last)), carry)
+            carry = _handed_over(carry, game, whole)
+            carry, report = rounds.refreshed((whole.policy, keys, np.asarray(last)), carry)
             reports.append(_copied(report))
-            before, playing = playing, _narrowed(plan, reports[-1], last)
-            held = held if playing is before else hold(Game(playing, problem))
-            carry = strong(_handed_over(carry, policy, playing))
+            game = _narrowed(plan, reports[-1], last)
+            carry = strong(_handed_over(carry, whole, game))
         tell(last, carry.tally.regret)
         slot.save_if_due(last, (reports, carry))
-    carry = _handed_over(carry, playing, policy)
+    carry = _handed_over(carry, game, whole)
     batch = Batch(carry._replace(history=None), reports)
     if len(seeds) < plan.lanes:
         batch = jax.tree.map(lambda leaf: leaf[..., : len(seeds)], batch)
@@ -162,17 +165,17 @@ def _run(plan: Plan, seeds: NDArray[np.int64], tell: Callable[..., None], slot: 
 
 def _resumed(
     plan: Plan, carry: Carry, saved: Saved | None
-) -> tuple[int, Any, list[dict[str, NDArray[Any]]], Carry]:
+) -> tuple[int, Game, list[dict[str, NDArray[Any]]], Carry]:
     """The last step done, who is playing, the reports so far, and the carry."""
-    policy = plan.game.policy
-    reports = [_copied(rounds.reported(hold(policy), carry.state))]
+    whole = plan.game
+    reports = [_copied(rounds.reported(whole.policy, carry.state))]
     if saved is None:
-        return 0, policy, reports, carry
+        return 0, whole, reports, carry
     ended = [end for end in plan.ends if end <= saved.step]
     reports, rest = unpacked(reports * (1 + len(ended)), saved.arrays)
-    playing = _narrowed(plan, reports[-1], ended[-1]) if ended else policy
-    carry, _ = unpacked(strong(_handed_over(carry, policy, playing)), rest)
-    return saved.step, playing, reports, carry
+    game = _narrowed(plan, reports[-1], ended[-1]) if ended else whole
+    carry, _ = unpacked(strong(_handed_over(carry, whole, game)), rest)
+    return saved.step, game, reports, carry
 
 
 def _agree(problem: Any, policy: Any) -> None:
@@ -189,13 +192,14 @@ def _agree(problem: Any, policy: Any) -> None:
                 )
 
 
-def _narrowed(plan: Plan, report: dict[str, NDArray[Any]], step: int) -> Any:
+def _narrowed(plan: Plan, report: dict[str, NDArray[Any]], step: int) -> Game:
     """Who plays the phase that begins: the policy, or a cheaper one with the same choices."""
-    policy = plan.game.policy
+    policy = plan.policy
     if not isinstance(policy, Policy) or plan.horizon < WORTH_A_PROGRAM:
-        return policy
+        return plan.game
     end = min((end for end in plan.ends if end > step), default=plan.horizon)
-    return policy.narrowed(report, end - step)
+    cheaper = policy.narrowed(report, end - step)
+    return plan.game if cheaper is policy else plan.game._replace(policy=hold(cheaper))
 
 
 def _copied(report: dict[str, Array]) -> dict[str, NDArray[Any]]:
@@ -203,10 +207,10 @@ def _copied(report: dict[str, Array]) -> dict[str, NDArray[Any]]:
     return {name: np.array(value) for name, value in report.items()}
 
 
-def _handed_over(carry: Carry, policy: Any, other: Any) -> Carry:
-    if policy is other:
+def _handed_over(carry: Carry, game: Game, other: Game) -> Carry:
+    if game is other:
         return carry
-    return carry._replace(state=rounds.moved(hold(policy), hold(other), carry.state))
+    return carry._replace(state=rounds.moved(game.policy, other.policy, carry.state))
 
 
 def _segments(plan: Plan, done: int) -> Iterator[tuple[int, int]]:
@@ -227,7 +231,7 @@ def _slots(recorded: NDArray[np.int64], offset: int) -> NDArray[np.int32]:
 def _result(
     plan: Plan, seeds: NDArray[np.int64], batches: list[Batch], *, name: str | None, seconds: float
 ) -> Result:
-    policy, problem = plan.game
+    policy, problem = plan.policy, plan.problem
     rows = _joined([batch.carry.records[:-1] for batch in batches])  # (K, fields, S)
     columns = {field: rows[:, k].T for k, field in enumerate(Tally._fields)}
     totals = {f: _joined([getattr(b.carry.tally, f) for b in batches]) for f in Tally._fields}
