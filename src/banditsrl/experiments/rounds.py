@@ -147,8 +147,8 @@ def advance(
         return result
 
     after, witness = one_function(loop)(carry)
-    scratch = after.records.at[-1, 0, 0].set(witness)
-    played: Carry = after._replace(records=scratch)
+    kept = after.records.at[-1, 0, 0].set(witness)  # in the scratch row, where nobody looks
+    played: Carry = after._replace(records=kept)
     return played
 
 
