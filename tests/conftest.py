@@ -22,6 +22,11 @@ def pytest_configure(config: pytest.Config) -> None:
         jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.1)
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The docs first: they take longest."""
+    items.sort(key=lambda item: item.path.name != "test_docs.py")
+
+
 @pytest.fixture
 def broken(monkeypatch: pytest.MonkeyPatch) -> None:
     """A policy by the name `broken` that fails when it is asked."""
