@@ -42,12 +42,13 @@ def test_it_does_what_the_loop_by_hand_does() -> None:
         assert int(choice.action) == int(expected.action)
         reward = x[0] * int(choice.action) + noise
         agent.learn(x, choice, reward)
-        state = verbs.learn(state, x, expected.action, reward, expected.certified)
-        history = appended(history, x, expected.action, reward, expected.certified)
+        played = int(expected.action), reward, bool(expected.certified)
+        state = verbs.learn(state, x, *played)
+        history = appended(history, x, *played)
         if t + 1 in ends:
             state = verbs.refresh(state, history, jax.random.fold_in(key, 2 * t + 3))
     for found, wanted in zip(leaves(agent), jax.tree.leaves(state), strict=True):
-        np.testing.assert_allclose(found, np.asarray(wanted), rtol=1e-9)  # two programs
+        np.testing.assert_array_equal(found, np.asarray(wanted))
     assert int(agent.state.certifier.phase) == len(ends)
 
 

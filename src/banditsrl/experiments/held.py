@@ -52,15 +52,9 @@ class Held:
 
 
 def hold(thing: Any) -> Held:
-    """`thing`, a policy or a problem, separated."""
-    leaves, structure = jax.tree.flatten(on_device(thing))
+    """`thing`, a policy or a problem, separated; NumPy's arrays become JAX's, once."""
+    leaves, structure = jax.tree.flatten(thing)
+    leaves = [jnp.asarray(x) if isinstance(x, np.ndarray | np.generic) else x for x in leaves]
     arrays = [leaf for leaf in leaves if isinstance(leaf, jax.Array)]
     rest = [None if isinstance(leaf, jax.Array) else leaf for leaf in leaves]
     return Held(tuple(arrays), Settings(structure, tuple(rest)))
-
-
-def on_device(thing: Any) -> Any:
-    """`thing` with JAX arrays in place of NumPy's, to be handed over once."""
-    return jax.tree.map(
-        lambda leaf: jnp.asarray(leaf) if isinstance(leaf, np.ndarray | np.generic) else leaf, thing
-    )

@@ -21,7 +21,7 @@ from banditsrl.arguments import count
 from banditsrl.errors import BoundExceeded, InvalidArgument
 from banditsrl.experiments import rounds
 from banditsrl.experiments.checkpoint import Checkpoint, Saved, Slot, strong, unpacked
-from banditsrl.experiments.held import hold, on_device
+from banditsrl.experiments.held import hold
 from banditsrl.experiments.result import Result
 from banditsrl.experiments.rounds import Carry, Game, Tally
 from banditsrl.linear.lanes import double
@@ -123,11 +123,11 @@ def lanes_of(policy: Any) -> int:
 def _plan(problem: Any, policy: Any, horizon: int, steps: Sequence[int] | None) -> Plan:
     _agree(problem, policy)
     growth = getattr(policy, "phase_growth", None)
-    policy, problem = on_device((policy, problem))
+    game = Game(hold(policy), hold(problem))
     return Plan(
-        policy,
+        game.policy.whole(),
         problem,
-        Game(hold(policy), hold(problem)),
+        game,
         horizon,
         recorded_steps(steps, horizon),
         phase_ends(growth, horizon) if growth else [],
