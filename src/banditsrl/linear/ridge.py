@@ -13,7 +13,7 @@ import jax.numpy as jnp
 from jax import Array
 
 from banditsrl.linear.lanes import MAX_UNROLLED, lanes, matrix_times
-from banditsrl.linear.spectra import Spectrum, spectra
+from banditsrl.linear.spectra import Spectrum, spectrum
 
 REFRESH_GROWTH = 8.0
 """Statistics are refreshed each time their number has grown by this factor.
@@ -81,11 +81,11 @@ def _gain(root: Array, w: Array) -> Array:
 
 
 def from_spectrum(
-    spectrum: Spectrum, gram: Array, b: Array, n: Array, yy: Array, *, lam: float
+    found: Spectrum, gram: Array, b: Array, n: Array, yy: Array, *, lam: float
 ) -> Ridge:
     """The statistics from `gram` = sum phi phi^T, its spectrum, and the other sums."""
-    shifted = jnp.maximum(spectrum.values, 0.0) + lam
-    root = spectrum.vectors / jnp.sqrt(shifted)  # (d, d): scales the columns
+    shifted = jnp.maximum(found.values, 0.0) + lam
+    root = found.vectors / jnp.sqrt(shifted)  # (d, d): scales the columns
     return Ridge(
         V=gram + lam * jnp.eye(gram.shape[0], dtype=jnp.float64),
         root=root,
@@ -100,7 +100,7 @@ def from_spectrum(
 def refreshed(ridge: Ridge, *, lam: float) -> Ridge:
     """The same statistics with S, theta and log det recomputed from V and b."""
     gram = ridge.V - lam * jnp.eye(ridge.b.shape[0], dtype=jnp.float64)
-    return from_spectrum(spectra([gram])[0], gram, ridge.b, ridge.n, ridge.yy, lam=lam)
+    return from_spectrum(spectrum(gram), gram, ridge.b, ridge.n, ridge.yy, lam=lam)
 
 
 def cropped(ridge: Ridge, dim: int) -> Ridge:

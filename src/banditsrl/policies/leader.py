@@ -18,7 +18,7 @@ from banditsrl.arguments import above, at_least, one_of, positive, probability
 from banditsrl.linear.bounds import OFFSETS, ucb_width
 from banditsrl.linear.glrt import checked_mask, score
 from banditsrl.linear.lanes import double, indices, lanes, row
-from banditsrl.linear.ridge import Ridge, empty, noise_estimate, observed
+from banditsrl.linear.ridge import Ridge, cropped, empty, noise_estimate, observed
 from banditsrl.policies.history import History
 from banditsrl.policies.linear import known_or, largest_norm, maximisers
 from banditsrl.policies.policy import (
@@ -32,7 +32,7 @@ from banditsrl.policies.policy import (
     uniform_over,
     untested,
 )
-from banditsrl.policies.selection import Fit, compatible, fitted, offset_name
+from banditsrl.policies.selection import Fits, compatible, fitted, known, offset_name
 from banditsrl.representations.fixed import Representation, as_representations
 
 
@@ -133,11 +133,11 @@ class Leader(Policy):
             [(ridge.V - eye, ridge.b) for ridge, eye in zip(state.ridges, eyes, strict=True)],
             state.ridges[0].n,
             state.ridges[0].yy,
-            B=[r.B for r in self.representations],
+            radii=[r.B for r in self.representations],
             lam=self.lam,
             in_ball=self.conventions != "authors",
         )
-        ridges = tuple(fit.ridge for fit in fits)
+        ridges = tuple(cropped(fits.ridge(m), r.dim) for m, r in enumerate(self.representations))
         if not self.eliminate:
             return state._replace(ridges=ridges)
         active = self._compatible(state, fits)
@@ -163,15 +163,14 @@ class Leader(Policy):
         outer = self.ucb_scale if authors else 1.0
         return jnp.asarray(scores.values + outer * width * scores.norms)
 
-    def _compatible(self, state: LeaderState, fits: list[Fit]) -> Array:
+    def _compatible(self, state: LeaderState, fits: Fits) -> Array:
         t = state.ridges[0].n
-        pairs = list(zip(self.representations, fits, strict=True))
         return compatible(
-            jnp.stack([f.squared_error for f in fits]) / t,
+            fits.squared_errors / t,
             t,
             dim=jnp.asarray([float(r.dim) for r in self.representations]),
-            L=jnp.stack([known_or(r.L, state.largest_norm[k]) for k, (r, _) in enumerate(pairs)]),
-            B=jnp.stack([known_or(r.B, f.theta_norm) for r, f in pairs]),
+            L=known([r.L for r in self.representations], state.largest_norm),
+            B=known([r.B for r in self.representations], fits.theta_norms),
             delta=self.delta,
             offset=self._offset,
         )

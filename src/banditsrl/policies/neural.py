@@ -22,7 +22,7 @@ from banditsrl.arguments import above, one_of, positive
 from banditsrl.linear.glrt import Ratio
 from banditsrl.linear.lanes import double
 from banditsrl.linear.ridge import Ridge, empty, from_spectrum, squared_error
-from banditsrl.linear.spectra import spectra
+from banditsrl.linear.spectra import spectrum
 from banditsrl.policies.certified import CertifiedPolicy, CertifiedState, Facts
 from banditsrl.policies.history import History, Rounds, folded
 from banditsrl.policies.policy import setting, unmapped_lanes
@@ -199,16 +199,16 @@ class NNBanditSRL(CertifiedPolicy):
         if self.guarded:
             weights = self._better(known.weights, weights, history)
         sums = self._sums(weights, history)
-        spectrum = spectra([sums.gram])[0]
+        found = spectrum(sums.gram)
         n = history.n.astype(jnp.float64)
-        ridge = from_spectrum(spectrum, sums.gram, sums.b, n, sums.yy, lam=self.settings.lam)
+        ridge = from_spectrum(found, sums.gram, sums.b, n, sums.yy, lam=self.settings.lam)
         return state._replace(
             ridge=self._with_output_layer(ridge, weights),
             base=self.fresh_base(self.network.dim, base_key),
             phase=state.phase + 1,
             largest_norm=sums.largest_norm[None],
             loss=losses.spectral.astype(jnp.float64),
-            lambda_min=spectrum.values[0],
+            lambda_min=found.values[0],
             learned=known._replace(weights=weights),
         )
 

@@ -10,20 +10,14 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import Array
 
 from banditsrl.linear.ball import diagonal_ball_fit
 from banditsrl.linear.bounds import OFFSETS
-from banditsrl.linear.ridge import (
-    Ridge,
-    from_spectrum,
-    noise_estimate,
-    padded,
-    squared_error,
-)
-from banditsrl.linear.spectra import spectra
+from banditsrl.linear.ridge import Ridge, from_spectrum, noise_estimate, squared_error
+from banditsrl.linear.spectra import Spectrum, spectra
 from banditsrl.policies.history import History
-from banditsrl.policies.linear import known_or
 from banditsrl.policies.moments import Cells, gathered, uncertainty
 from banditsrl.representations.fixed import Representation
 from banditsrl.representations.losses import Evidence, Loss
@@ -32,36 +26,30 @@ LOSS_TIE = 1e-9
 """Losses closer than this times t are ties: on redundant features lambda_min is rounding noise."""
 
 
-class Fit(NamedTuple):
-    """How well one candidate explains the rewards, and its spectrum."""
+class Fits(NamedTuple):
+    """How well each of M candidates explains the rewards, and its spectrum."""
 
-    ridge: Ridge  # refreshed statistics
-    squared_error: Array  # () of the best theta in the ball
-    lambda_min: Array  # () smallest eigenvalue of the Gram matrix
-
-    @property
-    def theta_norm(self) -> Array:
-        """Norm of the ridge estimate."""
-        return jnp.sqrt((self.ridge.theta**2).sum())
+    ridges: Ridge  # refreshed statistics, padded to the largest dimension d
+    squared_errors: Array  # (M,) of the best theta in the ball
+    lambda_mins: Array  # (M,) smallest eigenvalue of the Gram matrix
 
     @property
-    def sigma(self) -> Array:
-        """The noise level that the residuals suggest."""
-        return noise_estimate(self.ridge, jnp.asarray(float(self.ridge.b.size)))
+    def theta_norms(self) -> Array:
+        """Norms of the ridge estimates, (M,)."""
+        return jnp.sqrt((self.ridges.theta**2).sum(-1))
+
+    def ridge(self, m: int | Array) -> Ridge:
+        """The statistics of one candidate."""
+        ridge: Ridge = jax.tree.map(lambda leaf: leaf[m], self.ridges)
+        return ridge
 
 
 class Weighed(NamedTuple):
     """All candidates weighed at the end of a phase."""
 
     evidence: Evidence
-    fits: list[Fit]
+    fits: Fits
     largest_norms: Array  # (M,) of the contexts seen
-
-    def ridge(self, chosen: Array, dim: int, *, lam: float) -> Ridge:
-        """The statistics of one candidate, padded to `dim`."""
-        every = [padded(fit.ridge, dim, lam=lam) for fit in self.fits]
-        ridge: Ridge = jax.tree.map(lambda *leaves: jnp.stack(leaves)[chosen], *every)
-        return ridge
 
 
 def weigh(
@@ -79,16 +67,16 @@ def weigh(
     """Fit every candidate to the history, eliminate, and collect the evidence for the loss."""
     t = history.n.astype(jnp.float64)
     moments, yy, counted = gathered(candidates, history, needs_forms=loss.needs_forms)
-    pairs = list(zip(candidates, moments, strict=True))
-    sums = [(m.gram, m.b) for m in moments]
-    fits = fitted(sums, t, yy, B=[c.B for c in candidates], lam=lam, in_ball=in_ball)
+    sums, radii = [(m.gram, m.b) for m in moments], [c.B for c in candidates]
+    fits = fitted(sums, t, yy, radii=radii, lam=lam, in_ball=in_ball)
+    norms = jnp.stack([m.largest_norm for m in moments])
     dim = jnp.asarray([float(c.dim) for c in candidates])
-    L = jnp.stack([known_or(c.L, m.largest_norm) for c, m in pairs])
-    B = jnp.stack([known_or(c.B, f.theta_norm) for c, f in zip(candidates, fits, strict=True)])
-    errors = jnp.stack([f.squared_error for f in fits]) / t
+    L = known([c.L for c in candidates], norms)
+    B = known(radii, fits.theta_norms)
+    errors = fits.squared_errors / t
     evidence = Evidence(
         t=t,
-        lambda_min=jnp.stack([f.lambda_min for f in fits]),
+        lambda_min=fits.lambda_mins,
         weak=jnp.stack([m.weak for m in moments]),
         weak_normalised=jnp.stack([m.weak_normalised for m in moments]),
         uncertainty=_uncertainties(candidates, history, counted, fits, loss),
@@ -96,28 +84,35 @@ def weigh(
         L=L,
         B=B,
         active=compatible(errors, t, dim=dim, L=L, B=B, delta=delta, offset=offset),
-        sigma=jnp.stack([known_or(sigma, f.sigma) for f in fits]),
+        sigma=known([sigma] * len(candidates), jax.vmap(noise_estimate)(fits.ridges, dim)),
         lam=lam,
         delta=delta,
         level=level,
         n_actions=candidates[0].n_actions,
     )
-    return Weighed(evidence, fits, jnp.stack([m.largest_norm for m in moments]))
+    return Weighed(evidence, fits, norms)
+
+
+def known(given: Sequence[float | None], otherwise: Array) -> Array:
+    """What was given for each candidate, or else the estimate (M,)."""
+    numbers = np.array([np.nan if number is None else number for number in given])
+    return jnp.where(np.isnan(numbers), otherwise, numbers)
 
 
 def _uncertainties(
     candidates: Sequence[Representation],
     history: History,
     counted: Cells | None,
-    fits: list[Fit],
+    fits: Fits,
     loss: Loss,
 ) -> Array:
     if not loss.needs_uncertainty:
         return jnp.zeros(len(candidates))
+    roots = [fits.ridges.root[m, : c.dim, : c.dim] for m, c in enumerate(candidates)]
     return jnp.stack(
         [
-            uncertainty(candidate, history, counted, fit.ridge.root)
-            for candidate, fit in zip(candidates, fits, strict=True)
+            uncertainty(candidate, history, counted, root)
+            for candidate, root in zip(candidates, roots, strict=True)
         ]
     )
 
@@ -127,33 +122,29 @@ def fitted(
     t: Array,
     yy: Array,
     *,
-    B: Sequence[float | None],
+    radii: Sequence[float | None],
     lam: float,
     in_ball: bool,
-) -> list[Fit]:
+) -> Fits:
     """The fit of every candidate from its (gram, b): the best in the ball, or the ridge fit."""
-    found = spectra([gram for gram, _ in sums])
-    ridges = [
-        from_spectrum(spectrum, gram, b, t, yy, lam=lam)
-        for spectrum, (gram, b) in zip(found, sums, strict=True)
-    ]
-    errors = [squared_error(ridge, ridge.theta, lam=lam) for ridge in ridges]
+    size = max(len(b) for _, b in sums)
+    found = spectra([gram for gram, _ in sums], size)
+    grams = jnp.stack([jnp.pad(gram, [(0, size - len(gram))] * 2) for gram, _ in sums])
+    b = jnp.stack([jnp.pad(b, (0, size - len(b))) for _, b in sums])
+
+    def ridge_of(spectrum: Spectrum, gram: Array, b: Array) -> Ridge:
+        return from_spectrum(spectrum, gram, b, t, yy, lam=lam)
+
+    def error_of(ridge: Ridge) -> Array:
+        return squared_error(ridge, ridge.theta, lam=lam)
+
+    ridges = jax.vmap(ridge_of)(found, grams, b)
     if in_ball:
-        projected = [s.vectors.T @ b for s, (_, b) in zip(found, sums, strict=True)]
-        radii = jnp.asarray([jnp.inf if bound is None else bound for bound in B])
-        values, c = _stacked([s.values for s in found]), _stacked(projected)  # (M, d)
-        best = jax.vmap(diagonal_ball_fit, in_axes=(0, 0, None, 0))(values, c, yy, radii)
-        errors = list(best.squared_error)
-    return [
-        Fit(ridge, error, spectrum.values[0])
-        for ridge, error, spectrum in zip(ridges, errors, found, strict=True)
-    ]
-
-
-def _stacked(vectors: Sequence[Array]) -> Array:
-    """Vectors of different length, padded with zeros, (M, d)."""
-    dim = max(vector.shape[0] for vector in vectors)
-    return jnp.stack([jnp.pad(vector, (0, dim - vector.shape[0])) for vector in vectors])
+        radius = jnp.asarray([jnp.inf if given is None else given for given in radii])
+        c = jax.vmap(lambda vectors, b: vectors.T @ b)(found.vectors, b)
+        best = jax.vmap(diagonal_ball_fit, in_axes=(0, 0, None, 0))(found.values, c, yy, radius)
+        return Fits(ridges, best.squared_error, found.values[:, 0])
+    return Fits(ridges, jax.vmap(error_of)(ridges), found.values[:, 0])
 
 
 def compatible(

@@ -182,7 +182,7 @@ class BanditSRL(CertifiedPolicy):
         losses = self._loss(evidence)
         chosen = smallest(losses, evidence, select_key)
         return CertifiedState(
-            ridge=weighed.ridge(chosen, self.padded_dim, lam=self.settings.lam),
+            ridge=weighed.fits.ridge(chosen),
             base=self._next_base(history, chosen, base_key),
             representation=chosen,
             active=active,

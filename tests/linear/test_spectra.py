@@ -1,0 +1,45 @@
+"""Spectra of matrices of several sizes, against NumPy's decomposition of each padded matrix."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from banditsrl.linear.lanes import double
+from banditsrl.linear.spectra import spectra, spectrum
+
+SIZE = 7
+
+
+def gram(dim: int, rank: int, seed: int) -> np.ndarray:
+    rows = np.random.default_rng(seed).normal(size=(rank, dim))
+    return np.asarray(rows.T @ rows)
+
+
+@pytest.mark.parametrize("dims", [(4,), (3, 7, 3, 5), (7, 6, 2), (2, 2, 2)])
+def test_each_is_the_spectrum_of_the_padded_matrix(dims: tuple[int, ...]) -> None:
+    grams = [gram(dim, rank=dim - k % 2, seed=k) for k, dim in enumerate(dims)]
+    found = double(spectra)([jnp.asarray(g) for g in grams], SIZE)
+    assert found.values.shape == (len(dims), SIZE)
+    for k, (dim, own) in enumerate(zip(dims, grams, strict=True)):
+        padded = np.zeros((SIZE, SIZE))
+        padded[:dim, :dim] = own
+        values, vectors = np.asarray(found.values[k]), np.asarray(found.vectors[k])
+        np.testing.assert_allclose(vectors @ np.diag(values) @ vectors.T, padded, atol=1e-12)
+        np.testing.assert_allclose(vectors.T @ vectors, np.eye(SIZE), atol=1e-12)
+        np.testing.assert_allclose(values[:dim], np.linalg.eigvalsh(own), atol=1e-12)
+        assert (values[dim:] == 0).all()
+
+
+def test_mapped_over_seeds_each_is_as_alone() -> None:
+    grams = [jnp.asarray([gram(dim, dim, seed) for seed in range(5)]) for dim in (3, 6)]
+    mapped = double(jax.vmap(lambda *each: spectra(each, SIZE)))(*grams)
+    alone = [double(spectra)([g[seed] for g in grams], SIZE) for seed in range(5)]
+    np.testing.assert_allclose(mapped.values, [each.values for each in alone], atol=1e-12)
+
+
+def test_one_alone_is_the_first_of_one() -> None:
+    own = jnp.asarray(gram(5, 5, seed=0))
+    one, several = double(spectrum)(own), double(spectra)([own], 5)
+    np.testing.assert_array_equal(one.values, several.values[0])
+    np.testing.assert_array_equal(np.abs(one.vectors), np.abs(several.vectors[0]))
