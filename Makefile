@@ -24,8 +24,8 @@ check: $(VENV)/wheel.stamp
 	$(BIN)/lint-imports
 
 bench: $(VENV)/wheel.stamp
-	$(BIN)/python benchmarks/speed.py
-	$(BIN)/python benchmarks/training.py
+	$(BIN)/python benchmarks/speed.py $(BENCH)
+	$(BIN)/python benchmarks/training.py $(BENCH)
 
 parity: $(VENV)/wheel.stamp
 	$(BIN)/python benchmarks/parity.py --reference $(REFERENCE)

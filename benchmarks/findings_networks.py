@@ -1,7 +1,7 @@
 """Do the paper's findings on networks hold? NN-BanditSRL against its bases on five problems.
 
     python benchmarks/findings_networks.py [--horizon 10000] [--seeds 20] [--workers 2]
-                                           [--problems wheel,...] [--out FILE]
+                                           [--problems wheel,...] [--only LABEL] [--out FILE]
 
 Every policy has the `paper` preset. Each (problem, policy) is a line of FILE, written when it is
 done; a second start skips what is there. `--table` prints FILE as the tables of docs/findings.md.
@@ -133,6 +133,7 @@ def main() -> int:
     parser.add_argument("--workers", type=int, default=os.cpu_count())
     parser.add_argument("--problems", default=",".join(PROBLEMS))
     parser.add_argument("--cells", choices=["findings", "presets", "all"], default="all")
+    parser.add_argument("--only", metavar="LABEL", help="one policy of the table")
     parser.add_argument("--out", type=Path, default=Path("benchmarks/results/networks.jsonl"))
     parser.add_argument("--table", action="store_true", help="only print the table of FILE")
     arguments = parser.parse_args()
@@ -144,7 +145,7 @@ def main() -> int:
         (problem, cell, arguments.horizon, seeds)
         for cell in chosen[arguments.cells]
         for problem in arguments.problems.split(",")
-        if (problem, cell.label) not in done
+        if (problem, cell.label) not in done and arguments.only in (None, cell.label)
     ]
     if not arguments.table:
         arguments.out.parent.mkdir(parents=True, exist_ok=True)

@@ -1,12 +1,13 @@
 """How fast is the package? Against NumPy programs of the same algorithms, and over the horizon.
 
-    python benchmarks/speed.py [--json FILE]
+    python benchmarks/speed.py [--json FILE] [--quick]
 
 One core, one process, compilation excluded, best of several repeats. A cost is microseconds per
 seed and step: the wall time of a whole run divided by the number of seeds and of steps. The two
 rivals are the oracles of the tests, which give the same regret: a plain loop that computes
 everything anew in each round, and a program vectorised over seeds. Both are handed their contexts
-and noise, while the package's time includes dealing them.
+and noise, while the package's time includes dealing them. `--quick` has fewer steps and measures
+once, to see that it runs: its ratios mean little.
 """
 # ruff: noqa: E402  (threads and core are settled before any library is imported)
 
@@ -38,16 +39,24 @@ vectorised = importlib.import_module("oracles.vectorised")
 
 PACKAGE = "banditsrl"
 N_SEEDS = 40
-HORIZON = 10_000
-REPEATS = 5
-LONG_HORIZONS = {1_000: 8, 10_000: 5, 100_000: 2, 1_000_000: 1}
-"""Horizons at which the cost per step is compared, and the repeats for each.
-
-The longest is run once, with the compilation of its (short) start.
-"""
 
 MOST_GROWTH = 1.2
 """What the cost per step may grow by from a shorter horizon to a longer one."""
+
+
+class Effort(NamedTuple):
+    """How much is measured.
+
+    The longest horizon is run once, with the compilation of its (short) start.
+    """
+
+    horizon: int  # of the comparison with rivals
+    repeats: int
+    horizons: dict[int, int]  # horizons at which the cost per step is compared: repeats
+
+
+FULL = Effort(10_000, 5, {1_000: 8, 10_000: 5, 100_000: 2, 1_000_000: 1})
+QUICK = Effort(200, 1, {1_000: 1, 10_000: 1})
 
 
 class Rival(NamedTuple):
@@ -74,14 +83,16 @@ def main() -> None:
     """Measure everything, print the table, and write it down if asked to."""
     parser = argparse.ArgumentParser(description="Speed of banditsrl against NumPy, on one core.")
     parser.add_argument("--json", type=Path, help="file to write the table to")
+    parser.add_argument("--quick", action="store_true", help="few steps, measured once")
     arguments = parser.parse_args()
+    effort = QUICK if arguments.quick else FULL
     show_title()
-    lines = [*linucb_lines(), *banditsrl_lines(), *horizon_lines()]
+    lines = [*linucb_lines(effort), *banditsrl_lines(effort), *horizon_lines(effort)]
     if arguments.json is not None:
         arguments.json.write_text(json.dumps([line._asdict() for line in lines], indent=2) + "\n")
 
 
-def linucb_lines() -> list[Line]:
+def linucb_lines(effort: Effort) -> list[Line]:
     """LinUCB under the test, dimension 6, five actions, one representation."""
     problem, policy = certified_linucb()
     candidate = problem.representations[0]
@@ -89,16 +100,17 @@ def linucb_lines() -> list[Line]:
 
     def run(program: Any, n_seeds: int) -> Callable[[], Any]:
         tables = candidate.features, problem.mean_rewards
-        return partial(program.linucb_glrt, *tables, *dealt(problem, n_seeds), **settings)
+        dealing = dealt(problem, effort.horizon, n_seeds)
+        return partial(program.linucb_glrt, *tables, *dealing, **settings)
 
     rivals = [
         Rival("plain NumPy loop", run(plain, 1), 1, 300.0),
         Rival("vectorised NumPy", run(vectorised, N_SEEDS), N_SEEDS, 4.0),
     ]
-    return compared("LinUCB+GLRT, d=6, A=5", problem, policy, rivals)
+    return compared("LinUCB+GLRT, d=6, A=5", problem, policy, rivals, effort)
 
 
-def banditsrl_lines() -> list[Line]:
+def banditsrl_lines(effort: Effort) -> list[Line]:
     """BanditSRL with base LinUCB on thirteen candidates."""
     problem = banditsrl.make_problem("vardim-misspecified")
     candidates = problem.representations
@@ -111,21 +123,21 @@ def banditsrl_lines() -> list[Line]:
     def run(program: Any, n_seeds: int) -> Callable[[], Any]:
         tables = [candidate.features for candidate in candidates], problem.mean_rewards
         first = np.arange(n_seeds) % len(candidates)
-        dealing = dealt(problem, n_seeds)
+        dealing = dealt(problem, effort.horizon, n_seeds)
         return partial(program.banditsrl_linucb, *tables, *dealing, first=first, **settings)
 
     rivals = [
         Rival("plain NumPy loop", run(plain, 1), 1, 100.0),
         Rival("vectorised NumPy", run(vectorised, N_SEEDS), N_SEEDS, 3.0),
     ]
-    return compared("BanditSRL-LinUCB, 13 candidates", problem, policy, rivals)
+    return compared("BanditSRL-LinUCB, 13 candidates", problem, policy, rivals, effort)
 
 
-def horizon_lines() -> list[Line]:
+def horizon_lines(effort: Effort) -> list[Line]:
     """The cost of LinUCB under the test at longer and longer horizons."""
     problem, policy = certified_linucb()
     lines: list[Line] = []
-    for horizon, repeats in LONG_HORIZONS.items():
+    for horizon, repeats in effort.horizons.items():
         (seconds,) = best_times([package(problem, policy, horizon)], repeats)
         line = Line(f"LinUCB+GLRT, horizon {horizon:,}", PACKAGE, per_step(seconds, horizon))
         if lines:
@@ -143,16 +155,20 @@ def certified_linucb() -> tuple[banditsrl.FiniteProblem, banditsrl.Policy]:
 
 
 def compared(
-    what: str, problem: banditsrl.FiniteProblem, policy: banditsrl.Policy, rivals: list[Rival]
+    what: str,
+    problem: banditsrl.FiniteProblem,
+    policy: banditsrl.Policy,
+    rivals: list[Rival],
+    effort: Effort,
 ) -> list[Line]:
     """The package's line, then one per rival with how many times dearer it is."""
-    ours = package(problem, policy, HORIZON)
+    ours = package(problem, policy, effort.horizon)
     ours()  # compiles
-    seconds = best_times([ours, *[rival.run for rival in rivals]], REPEATS)
-    cost = per_step(seconds[0], HORIZON)
+    seconds = best_times([ours, *[rival.run for rival in rivals]], effort.repeats)
+    cost = per_step(seconds[0], effort.horizon)
     lines = [show(Line(what, PACKAGE, cost))]
     for rival, rival_seconds in zip(rivals, seconds[1:], strict=True):
-        rival_cost = per_step(rival_seconds, HORIZON, rival.n_seeds)
+        rival_cost = per_step(rival_seconds, effort.horizon, rival.n_seeds)
         ratio = rival_cost / cost
         line = Line(what, rival.name, rival_cost, ratio, rival.target, ratio >= rival.target)
         lines.append(show(line))
@@ -183,12 +199,12 @@ def per_step(seconds: float, horizon: int, n_seeds: int = N_SEEDS) -> float:
 
 
 def dealt(
-    problem: banditsrl.FiniteProblem, n_seeds: int
+    problem: banditsrl.FiniteProblem, horizon: int, n_seeds: int
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Contexts and noise of every step and seed, (HORIZON, n_seeds) each."""
+    """Contexts and noise of every step and seed, (horizon, n_seeds) each."""
     rng = np.random.default_rng(0)
-    contexts = rng.integers(problem.n_contexts, size=(HORIZON, n_seeds))
-    return contexts, problem.noise_std * rng.standard_normal((HORIZON, n_seeds))
+    contexts = rng.integers(problem.n_contexts, size=(horizon, n_seeds))
+    return contexts, problem.noise_std * rng.standard_normal((horizon, n_seeds))
 
 
 def show_title() -> None:

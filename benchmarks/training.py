@@ -1,12 +1,13 @@
 """How fast does a network train and decide? Against the machine's own rate, and PyTorch.
 
-    python benchmarks/training.py [--json FILE]
+    python benchmarks/training.py [--json FILE] [--quick]
 
 One core, one process, compilation excluded, best of several repeats. The step is the paper's:
 layers 50-50-50-50-10 on the wheel's seven inputs, 128 explored samples for the squared error and
 128 of all for the weak loss, SGD. The machine's rate is that of the matrix products alone which
 such a step is made of (forward and backward of each layer, the same shapes), in NumPy or in JAX,
-whichever is faster. PyTorch is eager, if it is installed.
+whichever is faster. PyTorch is eager, if it is installed. `--quick` measures once, to see that it
+runs.
 """
 # ruff: noqa: E402  (threads and core are settled before any library is imported)
 
@@ -54,12 +55,14 @@ def main() -> None:
     """Measure everything, print the table, and write it down if asked to."""
     parser = argparse.ArgumentParser(description="Speed of networks in banditsrl, on one core.")
     parser.add_argument("--json", type=Path, help="file to write the numbers to")
+    parser.add_argument("--quick", action="store_true", help="measure once")
     arguments = parser.parse_args()
     runs = {"step": training_step(), "jax": jax_products(), "numpy": numpy_products()}
     eager = torch_step()
     if eager is not None:
         runs["torch"] = eager
-    cost = {name: 1e6 * seconds / N_STEPS for name, seconds in best_times(runs).items()}
+    seconds = best_times(runs, repeats=1 if arguments.quick else REPEATS)
+    cost = {name: 1e6 * taken / N_STEPS for name, taken in seconds.items()}
     cost["decision"] = decision_cost()
     show(cost)
     if arguments.json is not None:
@@ -231,12 +234,12 @@ def finish(result: Any) -> None:
         leaf.block_until_ready()
 
 
-def best_times(runs: dict[str, Callable[[], Any]]) -> dict[str, float]:
+def best_times(runs: dict[str, Callable[[], Any]], *, repeats: int) -> dict[str, float]:
     """The shortest of several wall times of each, in seconds; taken in turn, to be fair."""
     taken: dict[str, list[float]] = {name: [] for name in runs}
     for run in runs.values():
         run()  # compiles
-    for _ in range(REPEATS):
+    for _ in range(repeats):
         for name, run in runs.items():
             start = time.perf_counter()
             run()

@@ -1,5 +1,10 @@
-"""Fixtures shared by all tests: one problem, and a cache of compiled programs for the run."""
+"""Fixtures shared by all tests: one problem, and a cache of compiled programs for the run.
 
+Tests compile more than they compute: most of a program's time would go into optimising it. So
+programs are left as they are, but for modules that compute for long, which use `optimised`.
+"""
+
+import gc
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,11 +15,12 @@ import pytest
 import banditsrl
 from banditsrl.policies import POLICIES
 
-REFERENCE = Path(__file__).parents[2] / "shared" / "reference"
-
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Share compiled programs between workers and runs of the tests."""
+    """Compile in a hurry; share compiled programs between workers and runs of the tests."""
+    gc.set_threshold(50_000, 50, 50)  # a program being traced is many objects, none of them garbage
+    jax.config.update("jax_traceback_in_locations_limit", 0)
+    jax.config.update("jax_disable_most_optimizations", True)
     cache = getattr(config, "cache", None)
     if cache is not None:
         folder = cache.mkdir("compiled")
@@ -61,9 +67,10 @@ def compiled(request: pytest.FixtureRequest) -> Path:
 
 
 @pytest.fixture(scope="module")
-def unoptimised() -> Iterator[None]:
-    """Programs that run for an instant: most of the time would go into optimising them."""
-    jax.config.update("jax_disable_most_optimizations", True)
-    yield
+def optimised() -> Iterator[None]:
+    """Programs as users have them, for a module that computes more than it compiles."""
+    jax.clear_caches()  # programs that are optimised may differ from others in the last bit
     jax.config.update("jax_disable_most_optimizations", False)
-    jax.clear_caches()  # other tests compare optimised programs to the last bit
+    yield
+    jax.config.update("jax_disable_most_optimizations", True)
+    jax.clear_caches()

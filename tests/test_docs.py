@@ -6,90 +6,40 @@
   its options are parsed, and its problem, policy, settings, figure, scale and panel must exist.
   Then it is *run*, with a tiny horizon and two seeds put behind what is written, and must exit
   with 0.
-- `<!-- not run: REASON -->` before a block leaves its commands at the check. What trains networks
-  or takes long must be marked so in the docs; in the README it is left out by itself.
-  BANDITSRL_DOCS=all, as CI has it, runs marked `run`, `doctor` and `reproduce` commands too, tiny.
-  Figures of the paper are cut to one curve of their first panel: some have hundreds of programs.
-- Indented commands, and `make` and `python` everywhere, are checked: the target or script exists.
+- `<!-- not run: REASON -->` before a block, or indentation instead of a fence, leaves its commands
+  at the check. What trains networks or takes long must be marked so in the docs; in the README it
+  is left out by itself. BANDITSRL_DOCS=all, as CI has it, runs every one, tiny. Figures of the
+  paper are cut to one curve of their first panel: some have hundreds of programs.
+
+Commands of `make`, `python` and `pip` are those of `test_scripts.py`.
 """
 
 import dataclasses
-import inspect
-import os
 import re
 import shlex
-import textwrap
-from collections.abc import Iterator
-from fractions import Fraction
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 import typer
+from beside import DATA, HAS_COVERTYPE
+from clusters import ray_cluster
+from documents import EVERY_PAGE, EVERYTHING, PAGES, README, SHELLS, blocks, fenced, lines, unfenced
 from typer.testing import CliRunner
 
 import banditsrl
 from banditsrl import cli
+from banditsrl.experiments import timing
 from banditsrl.experiments.building import default_policy, shared_out
 from banditsrl.experiments.paper import FIGURES, Figure, read_figure
 from banditsrl.experiments.spec import is_file, parsed_settings
 from banditsrl.experiments.sweep import cells_of
-from banditsrl.policies import POLICIES, PRESETS
-from banditsrl.policies.auto import BanditSRLAuto
-from banditsrl.policies.wide import WideUCB
+from banditsrl.policies import POLICIES
 from banditsrl.problems import DATASETS, PROBLEMS
-from banditsrl.representations.wide import Wide
-
-ROOT = Path(__file__).parents[1]
-PAGES = sorted((ROOT / "docs").glob("*.md"))
-README = ROOT / "README.md"
 
 TINY = ["--horizon", "60", "--seeds", "2", "--workers", "1"]
-EVERYTHING = os.environ.get("BANDITSRL_DOCS") == "all"
 WHOLE = {name: FIGURES[name] for name in FIGURES}
-
-FENCE = re.compile(r"^( *)```(\w*)[^\n]*\n(.*?)^\1```", flags=re.MULTILINE | re.DOTALL)
-MARK = re.compile(r"<!-- not run: [^>]+ -->\s*\Z")
-SHELLS = ("console", "bash", "sh", "shell")
 TRAINS = re.compile(r"nn-|neural|igw-|rff-|banditsrl-auto")
-
-
-pytestmark = pytest.mark.usefixtures("unoptimised")
-
-
-class Block(NamedTuple):
-    """A fenced block of a page."""
-
-    kind: str
-    text: str
-    marked: bool
-
-
-def blocks(page: Path) -> Iterator[Block]:
-    text = page.read_text()
-    for found in FENCE.finditer(text):
-        body = textwrap.dedent(found[3])
-        yield Block(found[2], body, MARK.search(text[: found.start()]) is not None)
-
-
-def lines(text: str) -> list[list[str]]:
-    """The commands of a block, as words; comments and prompts are dropped."""
-    joined = text.replace("\\\n", " ").splitlines()
-    plain = [line.strip().removeprefix("$ ") for line in joined]
-    return [shlex.split(line, comments=True) for line in plain if line and line[0] != "#"]
-
-
-def commands(page: Path) -> list[tuple[list[str], bool]]:
-    """Every command of a page in fences, as words, and whether it is marked."""
-    shells = [block for block in blocks(page) if block.kind in SHELLS]
-    return [(words, block.marked) for block in shells for words in lines(block.text)]
-
-
-def indented(page: Path) -> list[list[str]]:
-    """Commands in blocks that are set off by indentation."""
-    rest = FENCE.sub("", page.read_text())
-    return lines("\n".join(re.findall(r"^    ((?:make|banditsrl|python) .*)$", rest, re.MULTILINE)))
-
 
 # Checks: nothing is simulated.
 
@@ -101,12 +51,6 @@ def check(words: list[str]) -> None:
         assert arguments[0] in group.commands, f"there is no command {arguments[0]}"
         parsed = group.commands[arguments[0]].make_context(arguments[0], arguments[1:])
         CHECKS[arguments[0]](parsed.params)
-    if program == "make":
-        targets = re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
-        for target in [word for word in arguments if "=" not in word]:
-            assert target in targets, f"the Makefile has no target {target}"
-    if program == "python" and arguments[0].endswith(".py"):
-        assert (ROOT / arguments[0]).is_file(), f"there is no {arguments[0]}"
 
 
 def check_run(given: dict[str, Any]) -> None:
@@ -179,25 +123,36 @@ def is_cheap(words: list[str]) -> bool:
     return words[1] not in ("reproduce", "bench") and "covertype" not in words
 
 
-def run(words: list[str]) -> None:
-    tiny = TINY if words[1] in ("run", "sweep", "reproduce") else []
-    done = CliRunner().invoke(cli.app, [*words[1:], *tiny])
-    assert done.exit_code == 0, f"{shlex.join(words)}:\n{done.output}\n{done.exception!r}"
-
-
 def is_run(words: list[str], *, marked: bool) -> bool:
-    if words[0] != "banditsrl":
+    if words[0] != "banditsrl" or ("covertype" in words and not HAS_COVERTYPE):
         return False
-    if marked:
-        runs = words[1] in ("run", "doctor", "reproduce")
-        return EVERYTHING and runs and "covertype" not in words
-    return is_cheap(words)
+    return EVERYTHING or (not marked and is_cheap(words))
+
+
+def run(words: list[str]) -> None:
+    if "--address" in words:
+        with ray_cluster() as cluster:
+            invoke([*words, *TINY, "--address", cluster.address])
+    elif words[1] in ("run", "sweep", "reproduce"):
+        invoke([*words, *TINY])
+    elif "--data-dir" in words:
+        invoke([*words, "--data-dir", str(DATA)])
+    else:
+        invoke(words)
+
+
+def invoke(words: list[str]) -> None:
+    done = CliRunner().invoke(cli.app, words[1:])
+    assert done.exit_code == 0, f"{shlex.join(words)}:\n{done.output}\n{done.exception!r}"
 
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty folder, but for what a reader has got from elsewhere."""
     monkeypatch.chdir(tmp_path)
+    if HAS_COVERTYPE:
+        monkeypatch.setenv("BANDITSRL_DATA", str(DATA))
+    monkeypatch.setattr(timing, "CASES", (timing.Case("vardim-realizable", "greedy", 50, 2),))
     instance = banditsrl.make_problem("vardim-weak-hls")  # in place of the authors'
     for name in ("vardim-weak-hls", "mine", "known"):
         banditsrl.problems.write_problem(instance, tmp_path / f"{name}.json")
@@ -214,6 +169,7 @@ def cut(figure: Figure) -> Figure:
     return dataclasses.replace(figure, panels=(small,))
 
 
+@pytest.mark.filterwarnings("ignore:os.fork", "ignore:unclosed file")  # by a Ray cluster
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_a_page_runs_from_top_to_bottom(page: Path, folder: Path) -> None:
     names: dict[str, Any] = {"__name__": page.stem}
@@ -230,89 +186,21 @@ def test_a_page_runs_from_top_to_bottom(page: Path, folder: Path) -> None:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_what_takes_long_is_marked(page: Path) -> None:
-    for words, marked in commands(page):
+    for words, marked in fenced(page):
         if words[0] == "banditsrl":
             assert marked or is_cheap(words), f"mark it `not run`: {shlex.join(words)}"
 
 
 def test_commands_of_the_readme_work(folder: Path) -> None:
-    for words, marked in commands(README):
+    for words, marked in fenced(README):
         check(words)
         if is_run(words, marked=marked):
             run(words)
 
 
-@pytest.mark.parametrize("page", [README, *PAGES], ids=lambda page: page.stem)
-def test_commands_outside_of_fences_exist(page: Path, folder: Path) -> None:
-    for words in indented(page):
+@pytest.mark.parametrize("page", EVERY_PAGE, ids=lambda page: page.parent.name + "-" + page.stem)
+def test_commands_outside_of_fences_work(page: Path, folder: Path) -> None:
+    for words, marked in unfenced(page):
         check(words)
-
-
-# What the pages say of settings is what the code has.
-
-DOCUMENTED = [
-    ("linear", banditsrl.LinUCB),
-    ("linear", banditsrl.LinTS),
-    ("linear", banditsrl.EpsilonGreedy),
-    ("linear", banditsrl.IGW),
-    ("glrt", banditsrl.GLRT),
-    ("banditsrl", banditsrl.BanditSRL),
-    ("leader", banditsrl.Leader),
-    ("nn-banditsrl", banditsrl.NNBanditSRL),
-    ("nn-banditsrl", banditsrl.Training),
-    ("baselines", banditsrl.NeuralUCB),
-    ("auto", BanditSRLAuto),
-]
-
-
-def rows(page: str) -> list[list[str]]:
-    """The rows of all tables of a page, as cells."""
-    text = (ROOT / "docs" / f"{page}.md").read_text()
-    found = re.findall(r"^\|(.*)\|$", text, re.MULTILINE)
-    return [[cell.strip() for cell in re.split(r"(?<!\\)\|", row)] for row in found]
-
-
-def says(page: str, name: str, default: Any) -> bool:
-    """Whether some table of a page has this setting with this default."""
-    listed = [row[1] for row in rows(page) if row[0] == f"`{name}`"]
-    if isinstance(default, float):
-        numbers = [word for word in listed if re.fullmatch(r"[\d./]+", word)]
-        return any(float(Fraction(word)) == default for word in numbers)
-    return str(default) in listed
-
-
-@pytest.mark.parametrize(("page", "part"), DOCUMENTED, ids=lambda it: getattr(it, "__name__", it))
-def test_every_setting_is_in_its_table_with_its_default(page: str, part: Any) -> None:
-    for field in dataclasses.fields(part):
-        if "help" in field.metadata and not field.name.startswith("_"):
-            assert says(page, field.name, field.default), f"{page}: {field.name}={field.default}"
-
-
-def test_the_settings_of_the_portfolio_are_those_of_its_parts() -> None:
-    explorer = {field.name: field.default for field in dataclasses.fields(WideUCB)}
-    for name in ("ucb_scale", "n_scaling"):
-        assert says("auto", name, explorer[name])
-    assert says("auto", "n_features", inspect.signature(Wide).parameters["n_features"].default)
-
-
-def test_the_table_of_presets_holds_exactly_what_differs() -> None:
-    problem = banditsrl.make_problem("wheel")
-    paper, default = (PRESETS[name](problem) for name in ("paper", "default"))
-    defaults = {field.name: field.default for field in dataclasses.fields(banditsrl.NNBanditSRL)}
-    paper = {name: paper.get(name, defaults.get(name)) for name in default}
-    first = rows("nn-banditsrl").index(["setting", "`paper`", "`default`"])
-    table = {row[0].strip("`"): row[1:] for row in rows("nn-banditsrl")[first + 2 :]}
-    assert set(table) == {name for name in paper if paper[name] != default[name]}
-    for name, (of_paper, of_default) in table.items():
-        for said, value in ((of_paper, paper[name]), (of_default, default[name])):
-            words = ",".join(map(str, value)) if isinstance(value, tuple) else str(value)
-            assert said.split()[0] == words, name
-
-
-def test_every_policy_figure_and_problem_is_mentioned() -> None:
-    text = "\n".join(page.read_text() for page in PAGES)
-    for name in [*POLICIES, *PROBLEMS]:
-        if not name.startswith("glrt-"):
-            assert f"`{name}`" in text, name
-    headings = re.findall(r"^## ([\w-]+)$", (ROOT / "docs/reproducing.md").read_text(), re.M)
-    assert headings == list(FIGURES)
+        if is_run(words, marked=marked):
+            run(words)

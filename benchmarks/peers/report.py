@@ -1,6 +1,6 @@
 """What came of the benchmark? A table, a figure and one file of numbers, from the records of runs.
 
-    python benchmarks/peers/report.py [--folder build/peers] [--out benchmarks/results]
+    python benchmarks/peers/report.py [--folder build/peers] [--out benchmarks/results] [--steps N]
 
 Each library stands in the table with its best setting per problem, the one of least mean regret at
 the end; ours has one line per setting, the same for all problems. Bands are 95% intervals of the
@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 from figure import draw
 from provenance import read
 from settings import SETTINGS, TITLES
-from streams import CHECKPOINTS, PROBLEMS
+from streams import PROBLEMS
 
 T_975 = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262)
 """97.5% quantiles of Student's t with 1, 2, ... degrees of freedom."""
@@ -50,13 +50,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Report the comparison with other libraries.")
     parser.add_argument("--folder", type=Path, default=Path("build/peers"))
     parser.add_argument("--out", type=Path, default=Path("benchmarks/results"))
-    parser.add_argument("--steps", type=int, default=CHECKPOINTS[-1])
+    parser.add_argument("--steps", type=int, help="of the runs to report; the most there are")
     asked = parser.parse_args()
     records = [json.loads(path.read_text()) for path in sorted(asked.folder.glob("runs/*.json"))]
-    records = [record for record in records if record["steps"] == asked.steps]
+    steps = asked.steps or max((record["steps"] for record in records), default=0)
+    records = [record for record in records if record["steps"] == steps]
     rows = summarised(records)
     if not rows:
-        raise SystemExit(f"{asked.folder}: holds no finished runs of {asked.steps} steps.")
+        raise SystemExit(f"{asked.folder}: holds no finished runs of {steps} steps.")
     asked.out.mkdir(parents=True, exist_ok=True)
     made = read(asked.folder)
     words = markdown(rows, records, made)

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from clusters import SMALL, ray_cluster
 
 import banditsrl
 from banditsrl.experiments.engines import make_engine
@@ -21,6 +22,8 @@ from banditsrl.experiments.store import Store
 from banditsrl.experiments.sweep import Cell, Plan, plan
 from banditsrl.experiments.tables import same
 from banditsrl.experiments.worker import Job, Outcome, Status
+
+pytestmark = pytest.mark.usefixtures("optimised")
 
 CELL = Cell(
     panel="p",
@@ -67,17 +70,11 @@ def test_two_workers_give_the_same_tables(alone: Path, tmp_path: Path) -> None:
 def test_a_ray_cluster_gives_the_same_tables_even_when_it_loses_a_node(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, compiled: Path
 ) -> None:
-    ray = pytest.importorskip("ray", reason="ray is not installed: install banditsrl[ray]")
-    from ray.cluster_utils import Cluster
-
     cell = replace(CELL, horizon=100_000)
-    monkeypatch.setenv("RAY_ENABLE_UV_RUN_RUNTIME_ENV", "0")
     monkeypatch.setenv("JAX_COMPILATION_CACHE_DIR", str(compiled))
-    options = {"num_cpus": 1, "object_store_memory": 80_000_000, "include_dashboard": False}
-    cluster = Cluster(initialize_head=True, head_node_args=options)
     interrupted: list[str] = []
-    try:
-        lost = cluster.add_node(num_cpus=1, object_store_memory=80_000_000)
+    with ray_cluster() as cluster:
+        lost = cluster.add_node(**SMALL)
         engine = make_engine("ray", workers=None, address=cluster.address, n_jobs=4)
 
         def lose() -> None:
@@ -91,9 +88,6 @@ def test_a_ray_cluster_gives_the_same_tables_even_when_it_loses_a_node(
         go(engine, tmp_path / "ray", cell)
         killer.join()
         assert len(cluster.list_all_nodes()) == 1
-    finally:
-        ray.shutdown()
-        cluster.shutdown()
     assert interrupted  # a run was under way on the node when it went, and was done again
     go(InProcess(), tmp_path / "alone", cell)
     assert_same(tmp_path / "alone", tmp_path / "ray")

@@ -10,6 +10,8 @@ import pytest
 
 import banditsrl
 
+pytestmark = pytest.mark.usefixtures("optimised")
+
 
 def run(problem: Any, name: str, horizon: int, **settings: Any) -> banditsrl.Result:
     policy = banditsrl.make_policy(name, problem, **settings)

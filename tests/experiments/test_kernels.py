@@ -13,6 +13,8 @@ from banditsrl.experiments import rounds
 from banditsrl.experiments.held import hold
 from banditsrl.experiments.kernels import is_plain, one_function
 
+pytestmark = pytest.mark.usefixtures("optimised")
+
 MARKED = 'xla_cpu_small_call = "true"'
 X = np.linspace(0.1, 1.0, 12).reshape(3, 4)
 

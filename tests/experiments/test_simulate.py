@@ -11,6 +11,8 @@ from banditsrl.errors import BoundExceeded, InvalidArgument, InvalidType
 from banditsrl.experiments import rounds
 from banditsrl.experiments.simulate import lanes_of
 
+pytestmark = pytest.mark.usefixtures("optimised")
+
 
 @pytest.fixture(scope="module")
 def policy(problem: banditsrl.FiniteProblem) -> Any:

@@ -15,6 +15,8 @@ from banditsrl.policies.history import allocate
 from banditsrl.policies.storage import describe
 from banditsrl.representations import Table
 
+pytestmark = pytest.mark.usefixtures("optimised")
+
 STEPS = [30, 60, 90]
 KEY = jax.random.key(3)
 

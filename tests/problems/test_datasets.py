@@ -8,14 +8,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from beside import DATA, HAS_COVERTYPE
 
 import banditsrl
 from banditsrl.errors import InvalidProblem, UnknownName
 from banditsrl.problems import datasets, sources
 from banditsrl.problems.datasets import DATASETS, DataSet, fetch, load
 from banditsrl.problems.downloads import DataFile
-
-COVERTYPE = Path(__file__).resolve().parents[2].parent / "shared" / "data"
 
 CONTENT = b"1,-2,1\n300,4,2\n5,6,1\n"
 NUMBERS = np.array([[1, 300, 5], [-2, 4, 6], [1, 2, 1]], dtype="<i2")
@@ -145,12 +144,10 @@ def test_damaged_numbers_are_passed_over_and_written_again(content: bytes, cache
     same(load(small_set()))
 
 
-@pytest.mark.skipif(
-    not (COVERTYPE / "covtype.data.gz").exists(), reason="Covertype is not beside the tests"
-)
+@pytest.mark.skipif(not HAS_COVERTYPE, reason="Covertype is not beside the tests")
 def test_covertype_has_the_published_shape_and_counts() -> None:
     chosen = DATASETS["covertype"]
-    columns, labels = load(chosen, data_dir=COVERTYPE)
+    columns, labels = load(chosen, data_dir=DATA)
     problem = banditsrl.problems.TableProblem(columns, labels, name="covertype")
     assert (problem.n_contexts, problem.n_columns, problem.n_actions) == chosen.shape
     published = [211_840, 283_301, 35_754, 2_747, 9_493, 17_367, 20_510]

@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from beside import REFERENCE
 
 from banditsrl.errors import BanditSRLError, InvalidArgument, InvalidProblem
 from banditsrl.problems.files import read_problem, write_problem
 from banditsrl.problems.finite import Candidate, FiniteProblem
 from banditsrl.problems.synthetic import mixing, vardim
 
-REFERENCE = Path(__file__).resolve().parents[2].parent / "shared" / "reference"
 REFERENCE_FILES = sorted([*REFERENCE.glob("vardim-*.json"), *REFERENCE.glob("mixing.json")])
 
 

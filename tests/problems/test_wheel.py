@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from beside import REFERENCE
 
 import banditsrl
 from banditsrl.errors import InvalidArgument, InvalidProblem, InvalidType
@@ -16,7 +17,7 @@ from banditsrl.problems.finite import FiniteProblem
 from banditsrl.problems.wheel import Wheel, wheel
 from banditsrl.representations.fixed import Mapped
 
-REFERENCE = Path(__file__).resolve().parents[2].parent / "shared" / "reference" / "wheel-100.json"
+THEIRS = REFERENCE / "wheel-100.json"
 
 STANDARD_ERRORS = 5.0
 """Seeds are fixed; a right law would fail for one seed in two million."""
@@ -121,10 +122,10 @@ def test_a_policy_meets_fresh_contexts() -> None:
     assert result.mean[-1] / 1000 == pytest.approx(expected, abs=margin)
 
 
-@pytest.mark.skipif(not REFERENCE.exists(), reason="the authors' instance is not beside the tests")
+@pytest.mark.skipif(not THEIRS.exists(), reason="the authors' instance is not beside the tests")
 def test_the_authors_instance_is_read_and_has_our_order_of_quadrants() -> None:
-    problem = banditsrl.make_problem(REFERENCE)
-    content = json.loads(REFERENCE.read_text())
+    problem = banditsrl.make_problem(THEIRS)
+    content = json.loads(THEIRS.read_text())
     assert (problem.name, problem.noise_std) == ("wheel-100", 0.2)
     np.testing.assert_array_equal(
         problem.mean_rewards, [by_hand(x, y) for x, y in content["contexts"]]

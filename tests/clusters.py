@@ -1,0 +1,28 @@
+"""A Ray cluster on this machine, for as long as a test needs it.
+
+Ray forks and leaves files open: tests that use it need `filterwarnings("default")`.
+"""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+SMALL = {"num_cpus": 1, "object_store_memory": 80_000_000}
+
+
+@contextmanager
+def ray_cluster() -> Iterator[Any]:
+    """A cluster whose head has one core."""
+    ray = pytest.importorskip("ray", reason="ray is not installed: install banditsrl[ray]")
+    from ray.cluster_utils import Cluster
+
+    os.environ["RAY_ENABLE_UV_RUN_RUNTIME_ENV"] = "0"
+    cluster = Cluster(initialize_head=True, head_node_args={**SMALL, "include_dashboard": False})
+    try:
+        yield cluster
+    finally:
+        ray.shutdown()
+        cluster.shutdown()

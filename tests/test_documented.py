@@ -1,0 +1,85 @@
+"""What the pages say of policies, settings and figures is what the code has."""
+
+import dataclasses
+import inspect
+import re
+from fractions import Fraction
+from typing import Any
+
+import pytest
+from documents import PAGES, ROOT
+
+import banditsrl
+from banditsrl.experiments.paper import FIGURES
+from banditsrl.policies import POLICIES, PRESETS
+from banditsrl.policies.auto import BanditSRLAuto
+from banditsrl.policies.wide import WideUCB
+from banditsrl.problems import PROBLEMS
+from banditsrl.representations.wide import Wide
+
+DOCUMENTED = [
+    ("linear", banditsrl.LinUCB),
+    ("linear", banditsrl.LinTS),
+    ("linear", banditsrl.EpsilonGreedy),
+    ("linear", banditsrl.IGW),
+    ("glrt", banditsrl.GLRT),
+    ("banditsrl", banditsrl.BanditSRL),
+    ("leader", banditsrl.Leader),
+    ("nn-banditsrl", banditsrl.NNBanditSRL),
+    ("nn-banditsrl", banditsrl.Training),
+    ("baselines", banditsrl.NeuralUCB),
+    ("auto", BanditSRLAuto),
+]
+
+
+def rows(page: str) -> list[list[str]]:
+    """The rows of all tables of a page, as cells."""
+    text = (ROOT / "docs" / f"{page}.md").read_text()
+    found = re.findall(r"^\|(.*)\|$", text, re.MULTILINE)
+    return [[cell.strip() for cell in re.split(r"(?<!\\)\|", row)] for row in found]
+
+
+def says(page: str, name: str, default: Any) -> bool:
+    """Whether some table of a page has this setting with this default."""
+    listed = [row[1] for row in rows(page) if row[0] == f"`{name}`"]
+    if isinstance(default, float):
+        numbers = [word for word in listed if re.fullmatch(r"[\d./]+", word)]
+        return any(float(Fraction(word)) == default for word in numbers)
+    return str(default) in listed
+
+
+@pytest.mark.parametrize(("page", "part"), DOCUMENTED, ids=lambda it: getattr(it, "__name__", it))
+def test_every_setting_is_in_its_table_with_its_default(page: str, part: Any) -> None:
+    for field in dataclasses.fields(part):
+        if "help" in field.metadata and not field.name.startswith("_"):
+            assert says(page, field.name, field.default), f"{page}: {field.name}={field.default}"
+
+
+def test_the_settings_of_the_portfolio_are_those_of_its_parts() -> None:
+    explorer = {field.name: field.default for field in dataclasses.fields(WideUCB)}
+    for name in ("ucb_scale", "n_scaling"):
+        assert says("auto", name, explorer[name])
+    assert says("auto", "n_features", inspect.signature(Wide).parameters["n_features"].default)
+
+
+def test_the_table_of_presets_holds_exactly_what_differs() -> None:
+    problem = banditsrl.make_problem("wheel")
+    paper, default = (PRESETS[name](problem) for name in ("paper", "default"))
+    defaults = {field.name: field.default for field in dataclasses.fields(banditsrl.NNBanditSRL)}
+    paper = {name: paper.get(name, defaults.get(name)) for name in default}
+    first = rows("nn-banditsrl").index(["setting", "`paper`", "`default`"])
+    table = {row[0].strip("`"): row[1:] for row in rows("nn-banditsrl")[first + 2 :]}
+    assert set(table) == {name for name in paper if paper[name] != default[name]}
+    for name, (of_paper, of_default) in table.items():
+        for said, value in ((of_paper, paper[name]), (of_default, default[name])):
+            words = ",".join(map(str, value)) if isinstance(value, tuple) else str(value)
+            assert said.split()[0] == words, name
+
+
+def test_every_policy_figure_and_problem_is_mentioned() -> None:
+    text = "\n".join(page.read_text() for page in PAGES)
+    for name in [*POLICIES, *PROBLEMS]:
+        if not name.startswith("glrt-"):
+            assert f"`{name}`" in text, name
+    headings = re.findall(r"^## ([\w-]+)$", (ROOT / "docs/reproducing.md").read_text(), re.M)
+    assert headings == list(FIGURES)

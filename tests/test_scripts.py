@@ -1,0 +1,167 @@
+"""Scripts and targets that the pages name, run as a reader would.
+
+- A script of `benchmarks/` runs in an empty folder with what is written behind its name, then the
+  options of SHORT; where BANDITSRL_DOCS=all, as CI has it.
+- Every target of make that a page names is made by `.ci/run`. One is not: `make bench-peers`
+  fetches gigabytes of other libraries. BANDITSRL_DOCS=peers runs it in a copy of the project;
+  otherwise its scripts are run with a policy of ours alone.
+"""
+
+import json
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from beside import DATA, HAS_COVERTYPE
+from documents import EVERY_PAGE, EVERYTHING, ROOT, commands
+
+import banditsrl
+
+SHORT = {
+    "constant_regret": "--problems wheel --horizon 200 --seeds 1",
+    "findings": "--problems vardim-no-hls",
+    "findings_networks": "--problems wheel --horizon 200 --seeds 2 --workers 1 --only {label}",
+    "memory": "--horizon 2000 --max-updates 5",
+    "overhead": "--horizon 100 --runs 10",
+    "parity": "--first-seed 0 --seeds 4",
+    "tuning": "--problems notes --horizon 200 --seeds 1",
+}
+"""What is put behind a script's name and arguments to make it short."""
+
+LABELS = {"presets": "'default preset, ε-greedy'", "findings": "Neural-LinUCB"}
+"""The policy of a table of findings_networks that is run."""
+
+MAKEFILE = (ROOT / "Makefile").read_text()
+
+
+def written(program: str) -> list[list[str]]:
+    """What stands behind a program's name, wherever a page calls it."""
+    everything = [words for page in EVERY_PAGE for words, _ in commands(page)]
+    return [list(rest) for rest in sorted({tuple(w[1:]) for w in everything if w[0] == program})]
+
+
+SCRIPTS = [words for words in written("python") if f"python {words[0]} $(BENCH)" not in MAKEFILE]
+TARGETS = {word for words in written("make") for word in words if "=" not in word}
+
+Start = Callable[..., subprocess.CompletedProcess[str]]
+
+takes_long = pytest.mark.skipif(not EVERYTHING, reason="takes long: run with BANDITSRL_DOCS=all")
+
+
+@pytest.fixture
+def start(tmp_path: Path, compiled: Path) -> Start:
+    """Runs a command in an empty folder."""
+    data = {"BANDITSRL_DATA": str(DATA)} if HAS_COVERTYPE else {}
+    cache = {"JAX_COMPILATION_CACHE_DIR": str(compiled)}
+    environment = {**os.environ, **data, **cache}
+
+    def run(*words: str) -> subprocess.CompletedProcess[str]:
+        if words[0].startswith("benchmarks/"):
+            words = (sys.executable, str(ROOT / words[0]), *words[1:])
+        return subprocess.run(  # noqa: S603  (commands of our own pages)
+            words, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
+        )
+
+    return run
+
+
+@pytest.fixture
+def reference(tmp_path: Path) -> Path:
+    """A folder DIR as the authors' would be, with our own figures in it."""
+    folder = tmp_path / "DIR"
+    folder.mkdir()
+    problem = banditsrl.make_problem("vardim-no-hls")
+    banditsrl.problems.write_problem(problem, folder / "vardim-no-hls.json")
+    policy = banditsrl.make_policy("linucb", problem, conventions="authors")
+    ours = banditsrl.simulate(problem, policy, horizon=40, seeds=4, steps=[20, 40])
+    row = {"problem": problem.name, "policy": "linucb", "loss": None, "steps": [20, 40]}
+    row |= {"mean": ours.mean.tolist(), "stderr": ours.stderr.tolist()}
+    (folder / "regret-linear.json").write_text(json.dumps({"rows": [row]}))
+    (folder / "regret-wheel.json").write_text(json.dumps({"problem": "wheel-100", "regret": {}}))
+    return folder
+
+
+@takes_long
+@pytest.mark.parametrize("words", SCRIPTS, ids=" ".join)
+def test_a_script_runs(words: list[str], tmp_path: Path, reference: Path, start: Start) -> None:
+    name = Path(words[0]).stem
+    if name == "memory" and not HAS_COVERTYPE:
+        pytest.skip("Covertype is not beside the tests")
+    label = LABELS["presets" if "presets" in words else "findings"]
+    done = start(*words, *shlex.split(SHORT[name].format(label=label)))
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip()
+    if "--out" in words:
+        assert (tmp_path / words[words.index("--out") + 1]).stat().st_size > 0
+
+
+@takes_long
+def test_parity_fails_where_figures_differ(reference: Path, start: Start) -> None:
+    file = reference / "regret-linear.json"
+    figures = json.loads(file.read_text())
+    figures["rows"][0]["mean"] = [100.0 + mean for mean in figures["rows"][0]["mean"]]
+    file.write_text(json.dumps(figures))
+    done = start("benchmarks/parity.py", "--reference", "DIR", "--seeds", "4")
+    assert done.returncode == 1, done.stderr
+    assert re.search(r"largest \|z\| \d+\.\d+ \(limit 3\)", done.stdout)
+
+
+def test_every_script_that_is_written_exists() -> None:
+    assert SCRIPTS
+    for words in written("python"):
+        assert (ROOT / words[0]).is_file(), shlex.join(words)
+
+
+def test_continuous_integration_makes_every_target_that_is_written() -> None:
+    made = re.findall(r"\bmake ([^;&|\n]+)", (ROOT / ".ci/run").read_text())
+    words = {word for line in made for word in shlex.split(line, comments=True)}
+    assert TARGETS - {"bench-peers"} <= words
+    assert set(re.findall(r"^([\w-]+):", MAKEFILE, re.MULTILINE)) >= TARGETS
+
+
+@takes_long
+def test_pip_installs_the_project(tmp_path: Path, start: Start) -> None:
+    assert written("pip") == [["install", "."]]
+    pip = [sys.executable, "-m", "pip", "install", str(ROOT), "--target", str(tmp_path)]
+    done = start(*pip, "--no-deps", "--no-build-isolation", "--quiet")
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "banditsrl" / "py.typed").exists()
+    assert (tmp_path / "bin" / "banditsrl").exists()
+
+
+@takes_long
+def test_our_side_of_the_comparison_runs(tmp_path: Path, start: Start) -> None:
+    options = "--seeds 1 --steps 1000 --problems wheel --only ours/linucb-disjoint"
+    done = start("benchmarks/peers/run.py", *options.split())
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "1 runs, 0 failed" in done.stdout
+    done = start("benchmarks/peers/report.py")
+    assert done.returncode == 0, done.stderr
+    found = json.loads((tmp_path / "benchmarks/results/peers.json").read_text())
+    (row,) = found["rows"]
+    problem = banditsrl.make_problem("wheel")
+    policy = banditsrl.make_policy("linucb-disjoint", problem)
+    alone = banditsrl.simulate(problem, policy, horizon=1000, seeds=[100], steps=[1000])
+    assert row["regret"]["1000"]["mean"] == pytest.approx(alone.regret[0, 0])
+
+
+@pytest.mark.skipif(os.environ.get("BANDITSRL_DOCS") != "peers", reason="fetches gigabytes")
+def test_the_whole_comparison_runs_in_a_copy_of_the_project(tmp_path: Path, start: Start) -> None:
+    for name in ("src", "benchmarks"):
+        shutil.copytree(ROOT / name, tmp_path / name)
+    for name in ("Makefile", "pyproject.toml", "constraints.txt", "README.md", "LICENSE"):
+        shutil.copy(ROOT / name, tmp_path)
+    options = "--seeds 1 --steps 1000 --problems wheel magic"
+    done = start("make", "bench-peers", f"PEERS={options}")
+    assert done.returncode == 0, done.stdout + done.stderr
+    found = json.loads((tmp_path / "benchmarks/results/peers.json").read_text())
+    assert {row["runner"] for row in found["rows"]} == {"vw", "mabwiser", "calvera", "ours"}
+    assert not found["not_done"]
+    assert np.isfinite([row["microseconds"] for row in found["rows"]]).all()
