@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from scipy.stats import chi2
 
 from banditsrl.errors import InvalidArgument, InvalidProblem, InvalidType
+from banditsrl.linear import draws
 from banditsrl.problems.finite import (
     Candidate,
     FiniteProblem,
@@ -104,7 +105,7 @@ def test_contexts_of_probability_zero_are_never_dealt() -> None:
 def test_the_smallest_draw_is_the_first_context_that_is_possible(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(jax.random, "uniform", lambda key, shape, dtype: jnp.zeros(shape, dtype))
+    monkeypatch.setattr(draws, "_unit", lambda words, counts: jnp.zeros(counts.shape))
     problem = realizable_problem(rho=[0.0, 0.5, 0.0, 0.5])
     np.testing.assert_array_equal(problem.contexts(jax.random.key(0), 3), [1, 1, 1])
 

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from banditsrl.experiments.held import Held
 from banditsrl.experiments.kernels import one_function
+from banditsrl.linear import draws
 from banditsrl.policies.history import BLOCK, History, allocate
 from banditsrl.policies.policy import Choice, learned
 
@@ -98,7 +99,7 @@ def deal(held: Held, keys: dict[str, Array], block: ArrayLike) -> Deal:
         return Deal(
             problem.contexts(fold["contexts"], BLOCK),
             problem.noises(fold["noise"], BLOCK),
-            jax.random.split(fold["policy"], BLOCK),
+            draws.keys(fold["policy"], BLOCK),
         )
 
     dealt: Deal = over_seeds(one)(keys)
@@ -130,6 +131,7 @@ def advance(
     """Steps first + 1 .. last of all seeds; `slots` (BLOCK,) says where each step is recorded."""
     game, dealt, slots, first, last = fixed
     sides = tuple(held.whole() for held in game)
+    n_records = len(carry.records) - 1
 
     def step(t: Array, carry: Carry) -> Carry:
         i = t % BLOCK
@@ -139,8 +141,9 @@ def advance(
         history = carry.history
         if history is not None:
             history = _written(history, t, now.contexts, choice, reward)
-        row = jnp.stack(tally)  # (fields, lanes)
-        return Carry(state, tally, history, _put(carry.records, slots[i], row))
+        at = slots[i]
+        records = jax.lax.cond(at < n_records, _recorded, _kept, carry.records, at, tally)
+        return Carry(state, tally, history, records)
 
     def loop(carry: Carry) -> Carry:
         result: Carry = jax.lax.fori_loop(first, last, step, carry)
@@ -150,6 +153,15 @@ def advance(
     kept = after.records.at[-1, 0, 0].set(witness)  # in the scratch row, where nobody looks
     played: Carry = after._replace(records=kept)
     return played
+
+
+def _recorded(records: Array, slot: Array, tally: Tally) -> Array:
+    return _put(records, slot, jnp.stack(tally))
+
+
+def _kept(records: Array, slot: Array, tally: Tally) -> Array:
+    del slot, tally
+    return records
 
 
 def _round(

@@ -7,7 +7,6 @@ number of candidate representations, each an (X, A, d) table. A context is its i
 from typing import Any
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
@@ -15,6 +14,7 @@ from numpy.typing import NDArray
 
 from banditsrl.arguments import at_least, finite_array, one_of
 from banditsrl.errors import InvalidArgument, InvalidProblem
+from banditsrl.linear.draws import categories, normals, uniforms
 from banditsrl.linear.lanes import double, entry
 
 EXACT_FIT = 1e-9
@@ -147,19 +147,18 @@ class FiniteProblem(eqx.Module):
     @double
     def contexts(self, key: Array, n: int) -> Array:
         """Deal n contexts, (n,) indices."""
-        u = jax.random.uniform(key, (n,), dtype=jnp.float64)
-        method = "compare_all" if self.n_contexts <= MOST_COMPARED else "scan"
-        drawn = jnp.searchsorted(jnp.asarray(self.cumulative), u, side="right", method=method)
+        cumulative = jnp.asarray(self.cumulative)
+        if self.n_contexts <= MOST_COMPARED:
+            few: Array = categories(key, n, cumulative)
+            return few
+        drawn = jnp.searchsorted(cumulative, uniforms(key, n), side="right")
         return jnp.minimum(drawn, self.n_contexts - 1).astype(jnp.int32)
 
     @double
     def noises(self, key: Array, n: int) -> Array:
         """Deal the randomness of n rewards, (n,), whatever actions will be played."""
-        if self.noise == "gaussian":
-            return jax.random.normal(key, (n,), dtype=jnp.float64)
-        if self.noise == "bernoulli":
-            return jax.random.uniform(key, (n,), dtype=jnp.float64)
-        return jnp.zeros(n, dtype=jnp.float64)
+        draw = {"gaussian": normals, "bernoulli": uniforms}.get(self.noise)
+        return jnp.zeros(n, dtype=jnp.float64) if draw is None else jnp.asarray(draw(key, n))
 
     def means(self, context: Array) -> Array:
         """The hidden mean rewards of a context, (A,)."""
