@@ -146,10 +146,11 @@ def test_our_side_of_the_comparison_runs(tmp_path: Path, start: Start) -> None:
     assert done.returncode == 0, done.stderr
     found = json.loads((tmp_path / "benchmarks/results/peers.json").read_text())
     (row,) = found["rows"]
-    problem = banditsrl.make_problem("wheel")
-    policy = banditsrl.make_policy("linucb-disjoint", problem)
-    alone = banditsrl.simulate(problem, policy, horizon=1000, seeds=[100], steps=[1000])
-    assert row["regret"]["1000"]["mean"] == pytest.approx(alone.regret[0, 0])
+    (curve,) = found["curves"]
+    final = row["regret"]["1000"]["mean"]
+    assert 0 < final < 1000 * (1.2 - 0.8)  # what the wheel pays at most and at least
+    assert (np.diff(curve["regret"]) >= 0).all()
+    assert curve["regret"][-1] == pytest.approx(final, abs=1e-3)
 
 
 @pytest.mark.skipif(os.environ.get("BANDITSRL_DOCS") != "peers", reason="fetches gigabytes")
