@@ -128,6 +128,26 @@ def test_a_run_that_can_not_be_written_is_an_outcome_too(
     assert all("no space left on device" in str(outcome.error) for outcome in outcomes)
 
 
+def test_a_run_that_can_not_begin_is_an_outcome_and_the_others_are_done(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = Store(tmp_path)
+    jobs = plan([replace(CELL, horizon=50, seeds=tuple(range(160)))], store).jobs
+    begin = Store.begin
+
+    def refuses_the_second(self: Store, spec: RunSpec, **options: Any) -> Path:
+        if spec == jobs[1].spec:
+            raise OSError("permission denied")
+        return begin(self, spec, **options)
+
+    monkeypatch.setattr(Store, "begin", refuses_the_second)
+    outcomes = list(InProcess().outcomes(jobs, store, "test"))
+    assert [outcome.run for outcome in outcomes] == [job.spec.hash for job in jobs]
+    assert [outcome.error is None for outcome in outcomes] == [True, False, True, True]
+    assert "permission denied" in str(outcomes[1].error)
+    assert [store.is_finished(job.spec.hash) for job in jobs] == [True, False, True, True]
+
+
 def test_a_worker_that_dies_costs_only_its_unfinished_runs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -3,7 +3,7 @@
 import os
 import time
 import traceback
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -27,7 +27,7 @@ TELL_SECONDS = 0.5
 """Between two reports of progress of one worker."""
 
 SHORT_SECONDS = 1.0
-"""Runs below this are so short that writing their tables matters."""
+"""Runs below this are so short that waiting for their files matters."""
 
 
 class Job(NamedTuple):
@@ -131,18 +131,27 @@ def attempted(job: Job, checkpoint: Path, *, tell: Tell, say: Say) -> Attempt:
 
 
 def done_in_store(
-    jobs: Iterable[Job], store: Store, *, command: str, tell: Tell, say: Say
+    jobs: Sequence[Job], store: Store, *, command: str, tell: Tell, say: Say
 ) -> Iterator[Outcome]:
     """Do runs and put each into its folder, where an error is written down too.
 
-    The table of a short run is written by a second thread while the next run is simulated. An
-    outcome comes when its table is in place.
+    While a short run is simulated, a second thread writes the table of the one before and makes
+    the folder of the next. An outcome comes when its table is in place.
     """
     with ThreadPoolExecutor(max_workers=1) as files:
         waiting: list[Future[Outcome]] = []
-        for job in jobs:
+        begun: dict[int, Future[Path]] = {}
+
+        def begin(index: int) -> None:
+            if index < len(jobs) and index not in begun:
+                begun[index] = files.submit(store.begin, jobs[index].spec, command=command)
+
+        for index, job in enumerate(jobs):
+            begin(index)
             try:
-                checkpoint = store.begin(job.spec, command=command) / "checkpoint.npz"
+                checkpoint = begun.pop(index).result() / "checkpoint.npz"
+                if job.seconds < SHORT_SECONDS:
+                    begin(index + 1)
                 attempt = attempted(job, checkpoint, tell=tell, say=say)
             except OSError as error:
                 attempt = Attempt(_unwritten(job, store, error), None, "")
