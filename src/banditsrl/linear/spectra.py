@@ -18,7 +18,7 @@ class Spectrum(NamedTuple):
 
 def spectrum(gram: Array) -> Spectrum:
     """The spectrum of one matrix (d, d)."""
-    return _decomposed(gram)
+    return Spectrum(*jnp.linalg.eigh(gram))
 
 
 def spectra(grams: Sequence[Array], size: int) -> Spectrum:
@@ -40,15 +40,11 @@ def spectra(grams: Sequence[Array], size: int) -> Spectrum:
         alike = [m for m, other in enumerate(dims) if other == dim]
         own = jnp.stack([grams[m] for m in alike])
         after = own + 0.0 * found[-1].values[0, 0] if found else own
-        found.append(_widened(_decomposed(after), size))
+        vectors, values = jax.lax.linalg.eigh(after, symmetrize_input=False)  # they are symmetric
+        found.append(_widened(Spectrum(values, vectors), size))
         order += alike
     back = np.argsort(order)
     values, vectors = (jnp.concatenate(parts)[back] for parts in zip(*found, strict=True))
-    return Spectrum(values, vectors)
-
-
-def _decomposed(gram: Array) -> Spectrum:
-    vectors, values = jax.lax.linalg.eigh(gram, symmetrize_input=False)
     return Spectrum(values, vectors)
 
 
