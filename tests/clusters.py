@@ -1,6 +1,6 @@
 """A Ray cluster on this machine, for as long as a test needs it.
 
-Ray forks and leaves files open: tests that use it need `filterwarnings("default")`.
+Ray forks and leaves files open: tests that use it must not take warnings of that for errors.
 """
 
 import os

@@ -43,11 +43,8 @@ def normals(key: Array, n: int) -> Array:
 @partial(jax.jit, static_argnums=1)
 def categories(key: Array, n: int, cumulative: Array) -> Array:
     """Draw n numbers of 0..X-1, (n,) int32, by their cumulative probabilities (X,)."""
-    last = cumulative.shape[0] - 1
     if not _is_threefry(key):
-        u = jax.random.uniform(key, (n,), dtype=jnp.float64)
-        found = jnp.searchsorted(cumulative, u, side="right", method="compare_all")
-        return jnp.minimum(found, last).astype(jnp.int32)
+        return _placed(jax.random.uniform(key, (n,), dtype=jnp.float64), cumulative)
     drawn: Array = _categories(jax.random.key_data(key), _counts(n), cumulative)
     return drawn
 
@@ -108,8 +105,13 @@ def _normals(words: Array, counts: Array) -> Array:
 
 @lanes
 def _categories(words: Array, counts: Array, cumulative: Array) -> Array:
-    below = (cumulative[:, None] <= _unit(words, counts)[None]).sum(0)
-    return jnp.minimum(below, cumulative.shape[0] - 1).astype(jnp.int32)
+    return _placed(_unit(words, counts), cumulative)
+
+
+def _placed(u: Array, cumulative: Array) -> Array:
+    """How many of the cumulative probabilities (X, ...) each of u (n, ...) has reached."""
+    reached = (cumulative[:, None] <= u[None]).sum(0)
+    return jnp.minimum(reached, cumulative.shape[0] - 1).astype(jnp.int32)
 
 
 @lanes
