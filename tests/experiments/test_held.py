@@ -1,5 +1,7 @@
 """Held things: put together again they are what they were, and a program is compiled once."""
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -54,3 +56,36 @@ def test_settings_differ_from_anything_else() -> None:
     assert hold({"a": 1}).settings != hold({"a": 2}).settings
     assert hold({"a": 1}).settings != hold({"b": 1}).settings
     assert hold({"a": 1}).settings != "settings"
+
+
+def test_instances_of_one_size_share_every_program() -> None:
+    compiled: list[str] = []
+
+    def listen(event: str, _: float, **what: Any) -> None:
+        if event.endswith("backend_compile_duration"):
+            compiled.append(str(what.get("fun_name")))
+
+    jax.monitoring.register_event_duration_secs_listener(listen)
+    regrets = []
+    for seed in (0, 1):
+        compiled.clear()
+        whole = banditsrl.make_problem("vardim-realizable", seed=seed)
+        few = banditsrl.FiniteProblem(
+            whole.mean_rewards, whole.representations[:2], name=f"instance {seed}"
+        )
+        policy = banditsrl.make_policy("banditsrl-linucb", few)
+        regrets.append(banditsrl.simulate(few, policy, horizon=20, seeds=2).mean[-1])
+    jax.monitoring.unregister_event_duration_listener(listen)
+    assert compiled == []  # by the second
+    assert regrets[0] != regrets[1]
+
+
+def test_a_bare_problem_deals_as_the_whole_one() -> None:
+    whole = banditsrl.make_problem("mixing", seed=3)
+    bare, key = whole.bare, jax.random.key(1)
+    assert (bare.name, bare.representations) == ("", ())
+    assert whole.name == "mixing"
+    assert len(whole.representations) > 1
+    assert np.array_equal(bare.contexts(key, 50), whole.contexts(key, 50))
+    assert np.array_equal(bare.noises(key, 50), whole.noises(key, 50))
+    assert np.array_equal(bare.means(7), whole.means(7))

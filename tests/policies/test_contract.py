@@ -80,6 +80,18 @@ class Uncompilable(Good):
         return super().act(state, context, mask, key)
 
 
+class TwoFaced(Good):
+    """Plays one thing when asked by hand and another when compiled."""
+
+    def act(self, state: Any, context: Any, mask: Any, key: Any) -> banditsrl.Choice:
+        ends = jnp.argmax(mask), len(mask) - 1 - jnp.argmax(mask[::-1])
+        return super().act(state, context, mask, key)._replace(action=ends[_is_traced(key)])
+
+
+def _is_traced(key: Any) -> bool:
+    return isinstance(key, jax.core.Tracer)
+
+
 @pytest.mark.parametrize(
     ("policy", "message"),
     [
@@ -89,6 +101,7 @@ class Uncompilable(Good):
         (Mutating(), r"Mutating must not change the state it is given"),
         (Growing(), "Growing must return from learn a state of the same structure"),
         (Uncompilable(), "Uncompilable fails the check 'compiles': ConcretizationTypeError"),
+        (TwoFaced(), "TwoFaced must choose alike compiled for many seeds and one by one"),
         (object(), "object must have a method init"),
     ],
 )

@@ -15,12 +15,12 @@ from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jax import Array
 from numpy.typing import NDArray
 
 from banditsrl.errors import StateFileError
+from banditsrl.linear.draws import is_key, unkeyed
 
 SCHEMA = 1
 """Raised whenever the layout of the file changes."""
@@ -151,26 +151,18 @@ def strong(tree: Any) -> Any:
 
 def packed(tree: Any) -> list[NDArray[Any]]:
     """The leaves of a pytree as host arrays; random keys as their data."""
-    return [np.asarray(_data(leaf)) for leaf in jax.tree.leaves(tree)]
+    return [np.asarray(unkeyed(leaf)) for leaf in jax.tree.leaves(tree)]
 
 
 def unpacked(example: Any, arrays: Sequence[NDArray[Any]]) -> tuple[Any, list[NDArray[Any]]]:
     """`arrays` in the structure of `example`, and what is left of them."""
     leaves = jax.tree.leaves(example)
     mine, rest = list(arrays[: len(leaves)]), list(arrays[len(leaves) :])
-    wanted = [_shape(_data(leaf)) for leaf in leaves]
+    wanted = [_shape(unkeyed(leaf)) for leaf in leaves]
     if [_shape(array) for array in mine] != wanted:
         raise StateFileError("checkpoint must hold the arrays of this policy, got other shapes.")
     restored = [_like(leaf, array) for leaf, array in zip(leaves, mine, strict=True)]
     return jax.tree.unflatten(jax.tree.structure(example), restored), rest
-
-
-def _data(leaf: Any) -> Any:
-    return jax.random.key_data(leaf) if _is_key(leaf) else leaf
-
-
-def _is_key(leaf: Any) -> bool:
-    return isinstance(leaf, Array) and jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key)
 
 
 def _shape(array: Any) -> tuple[tuple[int, ...], str]:
@@ -180,8 +172,8 @@ def _shape(array: Any) -> tuple[tuple[int, ...], str]:
 def _like(leaf: Any, array: NDArray[Any]) -> Any:
     if not isinstance(leaf, Array):
         return array
-    restored = jnp.asarray(array)
-    return jax.random.wrap_key_data(restored) if _is_key(leaf) else restored
+    restored = jax.device_put(array)
+    return jax.random.wrap_key_data(restored) if is_key(leaf) else restored
 
 
 def _read(path: Path) -> tuple[dict[str, Any], list[NDArray[Any]]]:

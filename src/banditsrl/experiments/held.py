@@ -1,19 +1,19 @@
 """How is a policy handed to a compiled program without being taken apart at each call? Held.
 
-A policy or a problem has arrays, which a program takes as inputs, and settings, for which it is
-compiled. `hold` separates the two once. A call then looks at a list of arrays and at one hash,
-instead of at every field of every module.
+A policy or a problem has numbers (arrays, and bounds such as L and B), which a program takes as
+inputs, and settings, for which it is compiled. `hold` separates the two once. A call then looks at
+a list of arrays and at one hash, instead of at every field of every module; and problems that
+differ in numbers only share a program.
 """
 
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 
 class Settings:
-    """All but the arrays: the structure, and every other leaf, with None in place of an array."""
+    """All but the arrays: the structure, and every other leaf, with None in place of numbers."""
 
     def __init__(self, structure: Any, leaves: tuple[Any, ...]) -> None:
         self.structure, self.leaves = structure, leaves
@@ -54,7 +54,12 @@ class Held:
 def hold(thing: Any) -> Held:
     """`thing`, a policy or a problem, separated; NumPy's arrays become JAX's, once."""
     leaves, structure = jax.tree.flatten(thing)
-    leaves = [jnp.asarray(x) if isinstance(x, np.ndarray | np.generic) else x for x in leaves]
-    arrays = [leaf for leaf in leaves if isinstance(leaf, jax.Array)]
-    rest = [None if isinstance(leaf, jax.Array) else leaf for leaf in leaves]
-    return Held(tuple(arrays), Settings(structure, tuple(rest)))
+    arrays = [
+        np.float64(leaf) if isinstance(leaf, float) else leaf for leaf in leaves if _is_number(leaf)
+    ]
+    rest = [None if _is_number(leaf) else leaf for leaf in leaves]
+    return Held(tuple(jax.device_put(arrays)), Settings(structure, tuple(rest)))
+
+
+def _is_number(leaf: Any) -> bool:
+    return isinstance(leaf, jax.Array | np.ndarray | np.generic | float)

@@ -16,6 +16,8 @@ from jax import Array
 from jax.experimental.xla_metadata import set_xla_metadata
 from jax.extend.core import Jaxpr, jaxpr_as_fun, subjaxprs
 
+from banditsrl.linear.draws import unkeyed
+
 SWITCH = "BANDITSRL_ONE_FUNCTION"
 """Set to `off` in the environment to leave every program as it is."""
 
@@ -77,9 +79,5 @@ def switched_off() -> bool:
 
 def _witness(inputs: list[Any]) -> Array:
     """The sum of the first elements."""
-
-    def first(x: Any) -> Array:
-        data = jax.random.key_data(x) if jnp.issubdtype(x.dtype, jax.dtypes.prng_key) else x
-        return jnp.ravel(data)[0].astype(float)
-
-    return jnp.stack([first(x) for x in inputs]).sum()
+    firsts = [jnp.ravel(unkeyed(x))[0].astype(float) for x in inputs]
+    return jnp.stack(firsts).sum()

@@ -78,7 +78,7 @@ def over_seeds(function: Callable[..., Any], n_fixed: int = 0) -> Callable[..., 
 
 
 @jax.jit
-def named_keys(seeds: Array) -> dict[str, Array]:
+def named_keys(seeds: ArrayLike) -> dict[str, Array]:
     """One key per purpose and seed: changing the policy changes no context and no noise."""
 
     def split(seed: Array) -> dict[str, Array]:
@@ -86,7 +86,7 @@ def named_keys(seeds: Array) -> dict[str, Array]:
         names = ("contexts", "noise", "policy", "refresh", "init")
         return dict(zip(names, jax.random.split(key, len(names)), strict=True))
 
-    return jax.vmap(split)(seeds)
+    return jax.vmap(split)(jnp.asarray(seeds))
 
 
 @jax.jit

@@ -24,6 +24,7 @@ from banditsrl.experiments.checkpoint import Checkpoint, Saved, Slot, strong, un
 from banditsrl.experiments.held import hold
 from banditsrl.experiments.result import Result
 from banditsrl.experiments.rounds import Carry, Game, Tally
+from banditsrl.linear.draws import is_key
 from banditsrl.linear.lanes import double
 from banditsrl.policies.history import BLOCK
 from banditsrl.policies.policy import Policy, embeddings, phase_ends, unmapped_lanes
@@ -123,7 +124,7 @@ def lanes_of(policy: Any) -> int:
 def _plan(problem: Any, policy: Any, horizon: int, steps: Sequence[int] | None) -> Plan:
     _agree(problem, policy)
     growth = getattr(policy, "phase_growth", None)
-    game = Game(hold(policy), hold(problem))
+    game = Game(hold(policy), hold(getattr(problem, "bare", problem)))
     return Plan(
         game.policy.whole(),
         problem,
@@ -139,7 +140,7 @@ def _run(plan: Plan, seeds: NDArray[np.int64], tell: Callable[..., None], slot: 
     """One batch of seeds from the first step, or from where it was saved, to the last."""
     whole = plan.game
     padding = np.full(plan.lanes - len(seeds), seeds[-1])
-    keys = rounds.named_keys(jnp.asarray(np.concatenate([seeds, padding])))
+    keys = rounds.named_keys(np.concatenate([seeds, padding]))
     carry = strong(rounds.start(whole, keys, plan.horizon, len(plan.recorded)))
     done, game, reports, carry = _resumed(plan, carry, slot.load())
     for first, last in _segments(plan, done):
@@ -159,7 +160,7 @@ def _run(plan: Plan, seeds: NDArray[np.int64], tell: Callable[..., None], slot: 
     carry = _handed_over(carry, game, whole)
     batch = Batch(carry._replace(history=None), reports)
     if len(seeds) < plan.lanes:
-        batch = jax.tree.map(lambda leaf: leaf[..., : len(seeds)], batch)
+        batch = jax.tree.map(lambda leaf: _on_host(leaf)[..., : len(seeds)], batch)
     return batch
 
 
@@ -232,13 +233,12 @@ def _result(
     plan: Plan, seeds: NDArray[np.int64], batches: list[Batch], *, name: str | None, seconds: float
 ) -> Result:
     policy, problem = plan.policy, plan.problem
-    rows = _joined([batch.carry.records[:-1] for batch in batches])  # (K, fields, S)
+    rows = _joined([batch.carry.records for batch in batches])[:-1]  # (K, fields, S)
     columns = {field: rows[:, k].T for k, field in enumerate(Tally._fields)}
     totals = {f: _joined([getattr(b.carry.tally, f) for b in batches]) for f in Tally._fields}
     for field in ("last_regret", "last_uncertified", "largest_reward"):
         del columns[field]
     names = batches[0].reports[0]
-    states = [batch.carry.state for batch in batches]
     return Result(
         problem=problem.name,
         policy=name or type(policy).__name__,
@@ -250,7 +250,7 @@ def _result(
         largest_reward=totals["largest_reward"],
         phases=np.asarray(plan.ends, dtype=np.int64),
         reports={field: _reports(batches, field) for field in names},
-        state=_side_by_side(states),
+        state=_state(batches),
         pmf_draws=int(getattr(policy, "pmf_draws", 0)),
         seconds=seconds,
         **columns,
@@ -263,10 +263,19 @@ def _reports(batches: list[Batch], field: str) -> NDArray[Any]:
     return np.moveaxis(_joined(stacked), -1, 0)
 
 
-def _side_by_side(states: list[Any]) -> Any:
-    if len(states) == 1:
-        return states[0]
-    return jax.tree.map(lambda *leaves: jnp.concatenate(leaves, axis=-1), *states)
+def _state(batches: list[Batch]) -> Any:
+    """The states of all seeds, side by side."""
+    states = [batch.carry.state for batch in batches]
+
+    def beside(*leaves: Any) -> Any:
+        return jnp.concatenate(leaves, axis=-1) if is_key(leaves[0]) else _joined(leaves)
+
+    return jax.device_put(states[0] if len(states) == 1 else jax.tree.map(beside, *states))
+
+
+def _on_host(leaf: Any) -> Any:
+    """As NumPy's array, where slicing takes no compiling; a random key as it is."""
+    return leaf if is_key(leaf) else np.asarray(leaf)
 
 
 def _joined(arrays: Sequence[Any]) -> NDArray[Any]:

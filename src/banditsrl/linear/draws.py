@@ -8,6 +8,7 @@ beginning. Keys of another generator are left to `jax.random`.
 """
 
 from functools import partial
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -58,10 +59,18 @@ def keys(key: Array, n: int) -> Array:
     return split
 
 
+def is_key(leaf: Any) -> bool:
+    """Whether something is a random key, or an array of them."""
+    return isinstance(leaf, Array) and jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key)
+
+
+def unkeyed(leaf: Any) -> Any:
+    """A random key as its words; anything else as it is."""
+    return jax.random.key_data(leaf) if is_key(leaf) else leaf
+
+
 def _is_threefry(key: Array) -> bool:
-    return jnp.issubdtype(key.dtype, jax.dtypes.prng_key) and (
-        str(jax.random.key_impl(key)) == "threefry2x32"
-    )
+    return is_key(key) and str(jax.random.key_impl(key)) == "threefry2x32"
 
 
 def _counts(n: int) -> Array:

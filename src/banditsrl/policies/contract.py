@@ -16,6 +16,7 @@ from jax import Array
 from numpy.typing import NDArray
 
 from banditsrl.errors import BanditSRLError, ContractViolation
+from banditsrl.linear.draws import unkeyed
 from banditsrl.linear.lanes import double
 from banditsrl.policies.storage import load_state, save_state
 from banditsrl.representations.fixed import as_representation
@@ -163,10 +164,10 @@ def _respects_the_mask(case: Case) -> None:
 
 def _leaves_inputs_alone(case: Case) -> None:
     mutable = jax.tree.map(lambda leaf: leaf, case.state)
-    before = [np.array(leaf, copy=True) for leaf in map(_plain, jax.tree.leaves(mutable))]
+    before = [np.array(leaf, copy=True) for leaf in map(unkeyed, jax.tree.leaves(mutable))]
     choice = case.policy.act(mutable, case.context, case.mask, case.key)
     case.policy.learn(mutable, case.context, choice.action, 0.5)
-    after = [np.asarray(leaf) for leaf in map(_plain, jax.tree.leaves(mutable))]
+    after = [np.asarray(leaf) for leaf in map(unkeyed, jax.tree.leaves(mutable))]
     same = len(before) == len(after) and all(map(_equal, before, after))
     _require(same, case.policy, "must not change the state it is given (act and learn are pure)")
 
@@ -196,33 +197,30 @@ def _survives_a_file(case: Case) -> None:
 
 
 def _compiles(case: Case) -> None:
-    def step(state: Any, context: Any, mask: Array, key: Array) -> tuple[Any, Any]:
-        choice = case.policy.act(state, context, mask, key)
-        return choice, case.policy.learn(state, context, choice.action, jnp.asarray(0.5))
-
-    compiled, _ = jax.jit(step)(case.state, case.context, case.mask, case.key)
-    plain = case.policy.act(case.state, case.context, case.mask, case.key)
-    same = int(compiled.action) == int(plain.action)
-    _require(same, case.policy, "must choose alike compiled and not")
+    """To a program for one seed, which `_maps_over_seeds` then has for three."""
+    jax.jit(_step(case)).lower(case.state, case.context, case.mask, case.key)
 
 
 def _maps_over_seeds(case: Case) -> None:
     keys = jax.random.split(case.key, 3)
-    act = jax.vmap(case.policy.act, in_axes=(None, None, None, 0))
-    mapped = act(case.state, case.context, case.mask, keys).action
+    mapped = jax.jit(jax.vmap(_step(case), in_axes=(None, None, None, 0)))
+    together, _ = mapped(case.state, case.context, case.mask, keys)
     single = [case.policy.act(case.state, case.context, case.mask, key).action for key in keys]
-    same = [int(a) for a in mapped] == [int(a) for a in single]
-    _require(same, case.policy, "must choose alike mapped over keys and one by one")
+    same = [int(a) for a in together.action] == [int(a) for a in single]
+    _require(same, case.policy, "must choose alike compiled for many seeds and one by one")
+
+
+def _step(case: Case) -> Callable[[Any, Any, Array, Array], tuple[Any, Any]]:
+    def step(state: Any, context: Any, mask: Array, key: Array) -> tuple[Any, Any]:
+        choice = case.policy.act(state, context, mask, key)
+        return choice, case.policy.learn(state, context, choice.action, jnp.asarray(0.5))
+
+    return step
 
 
 def _require(holds: bool, policy: Any, rule: str) -> None:
     if not holds:
         raise ContractViolation(f"{type(policy).__name__} {rule}.")
-
-
-def _plain(leaf: Any) -> Any:
-    is_key = isinstance(leaf, Array) and jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key)
-    return jax.random.key_data(leaf) if is_key else leaf
 
 
 def _same(one: Any, other: Any) -> bool:

@@ -95,8 +95,9 @@ def weigh(
 
 def known(given: Sequence[float | None], otherwise: Array) -> Array:
     """What was given for each candidate, or else the estimate (M,)."""
-    numbers = np.array([np.nan if number is None else number for number in given])
-    return jnp.where(np.isnan(numbers), otherwise, numbers)
+    missing = np.array([number is None for number in given])
+    numbers = jnp.asarray([0.0 if number is None else number for number in given], jnp.float64)
+    return jnp.where(missing, otherwise, numbers)
 
 
 def _uncertainties(

@@ -15,11 +15,11 @@ from pathlib import Path
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
 from banditsrl.errors import StateFileError
+from banditsrl.linear.draws import is_key, unkeyed
 from banditsrl.linear.lanes import double
 
 SCHEMA = 1
@@ -36,9 +36,9 @@ def save_state(path: str | Path, policy: Any, state: Any) -> None:
     header = {
         "schema": SCHEMA,
         "policy": describe(policy),
-        "keys": [_is_key(leaf) for leaf in leaves],
+        "keys": [is_key(leaf) for leaf in leaves],
     }
-    arrays = {f"leaf{i}": _raw(leaf) for i, leaf in enumerate(leaves)}
+    arrays = {f"leaf{i}": np.asarray(unkeyed(leaf)) for i, leaf in enumerate(leaves)}
     partial = path.with_name(path.name + ".partial")
     if not path.parent.is_dir():
         raise StateFileError(f"{path}: cannot be written (there is no folder {path.parent}).")
@@ -68,8 +68,8 @@ def load_state(path: str | Path, policy: Any) -> Any:
     if expected != len(leaves):
         raise StateFileError(f"{path}: must hold {expected} arrays, got {len(leaves)}.")
     restored = [
-        jax.random.wrap_key_data(jnp.asarray(leaf)) if is_key else jnp.asarray(leaf)
-        for leaf, is_key in zip(leaves, header["keys"], strict=True)
+        jax.random.wrap_key_data(array) if key else array
+        for array, key in zip(jax.device_put(leaves), header["keys"], strict=True)
     ]
     return jax.tree.unflatten(jax.tree.structure(example), restored)
 
@@ -87,7 +87,7 @@ def describe(thing: Any) -> Any:
 
 def _described_object(thing: Any) -> dict[str, Any]:
     if isinstance(thing, np.ndarray | Array):
-        array = np.ascontiguousarray(_raw(thing))
+        array = np.ascontiguousarray(unkeyed(thing))
         digest = hashlib.sha256(array.tobytes()).hexdigest()[:16]
         return {"array": [str(array.dtype), list(array.shape), digest]}
     if callable(getattr(thing, "__wrapped__", None)):  # a compiled function: by what it compiles
@@ -139,11 +139,3 @@ def _read(path: Path) -> tuple[dict[str, Any], list[Any]]:
         raise StateFileError(f"{path}: cannot be read ({error.strerror or error}).") from error
     except (KeyError, ValueError, zipfile.BadZipFile) as error:
         raise StateFileError(f"{path}: is not a state file, or is damaged.") from error
-
-
-def _is_key(leaf: Any) -> bool:
-    return isinstance(leaf, Array) and jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key)
-
-
-def _raw(leaf: Any) -> Any:
-    return np.asarray(jax.random.key_data(leaf) if _is_key(leaf) else leaf)

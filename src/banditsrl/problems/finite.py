@@ -4,6 +4,7 @@ A finite problem has X contexts drawn from rho, A actions, a table of mean rewar
 number of candidate representations, each an (X, A, d) table. A context is its index.
 """
 
+import copy
 from typing import Any
 
 import equinox as eqx
@@ -100,6 +101,17 @@ class FiniteProblem(eqx.Module):
                 "mean_rewards must lie in [0, 1] when noise is bernoulli, "
                 f"got values from {low:g} to {high:g}."
             )
+
+    @property
+    def bare(self) -> "FiniteProblem":
+        """This problem without name and candidates, which no round looks at.
+
+        Programs are compiled for what a problem is made of: so all of the same size share one.
+        """
+        bare = copy.copy(self)
+        object.__setattr__(bare, "name", "")
+        object.__setattr__(bare, "representations", ())
+        return bare
 
     @property
     def n_contexts(self) -> int:

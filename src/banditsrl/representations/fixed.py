@@ -68,8 +68,8 @@ class Table(Representation):
     features: NDArray[np.float64]
     dim: int = eqx.field(static=True)
     n_actions: int = eqx.field(static=True)
-    L: float | None = eqx.field(static=True)
-    B: float | None = eqx.field(static=True)
+    L: float | None
+    B: float | None
 
     def __init__(self, features: Any, *, L: float | None = None, B: float | None = None) -> None:
         self.features = finite_array("features", features, "(n_contexts, n_actions, dim)")
@@ -102,8 +102,8 @@ class Given(Representation):
 
     dim: int = eqx.field(static=True)
     n_actions: int = eqx.field(static=True)
-    L: float | None = eqx.field(static=True)
-    B: float | None = eqx.field(static=True)
+    L: float | None
+    B: float | None
 
     def __init__(
         self, *, n_actions: int, dim: int, L: float | None = None, B: float | None = None
@@ -132,8 +132,8 @@ class Mapped(Representation):
     function: Callable[[Any], Array] = eqx.field(static=True)
     dim: int = eqx.field(static=True)
     n_actions: int = eqx.field(static=True)
-    L: float | None = eqx.field(static=True)
-    B: float | None = eqx.field(static=True)
+    L: float | None
+    B: float | None
 
     def __init__(
         self,
@@ -167,8 +167,8 @@ class Coded(Representation):
     inputs: Inputs
     dim: int = eqx.field(static=True)
     n_actions: int = eqx.field(static=True)
-    L: float | None = eqx.field(static=True)
-    B: float | None = eqx.field(static=True)
+    L: float | None
+    B: float | None
 
     def __init__(self, inputs: Inputs, *, L: float | None = None, B: float | None = None) -> None:
         self.inputs = inputs

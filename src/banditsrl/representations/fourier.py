@@ -37,8 +37,8 @@ class Fourier(Representation):
     phase: Array  # (d,) float32
     dim: int = eqx.field(static=True)
     n_actions: int = eqx.field(static=True)
-    L: float | None = eqx.field(static=True)
-    B: float | None = eqx.field(static=True)
+    L: float | None
+    B: float | None
 
     @double
     def __init__(self, inputs: Any, *, dim: int = 100, seed: int = 0) -> None:
