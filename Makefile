@@ -7,7 +7,7 @@ SOURCES := $(shell find src -type f -not -name '*.pyc') pyproject.toml README.md
 
 # Tests compile more than they compute: XLA's older code generator, told to optimise less, takes half
 # of the time.
-QUICK_COMPILER := XLA_FLAGS="$(XLA_FLAGS) --xla_cpu_use_fusion_emitters=false --xla_backend_optimization_level=1"
+QUICK_COMPILER := XLA_FLAGS="$(XLA_FLAGS) --xla_cpu_use_fusion_emitters=false --xla_backend_optimization_level=1 --xla_cpu_parallel_codegen_split_count=1"
 
 .PHONY: demo test check bench parity docs bench-peers clean
 

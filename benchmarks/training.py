@@ -214,7 +214,7 @@ def decision_cost() -> float:
         policy = banditsrl.make_policy("nn-banditsrl-egreedy", problem, preset="paper")
         game = rounds.Game(hold(policy), hold(problem))
         keys = rounds.named_keys(jnp.zeros(1, dtype=jnp.int64))
-        carry = rounds.start(game, keys, 10 * BLOCK, 1)
+        carry = rounds.start(game, keys, 10 * BLOCK, 2)
         slots = jnp.ones(BLOCK, dtype=jnp.int32)
         taken = []
         for block in range(10):

@@ -1,11 +1,10 @@
 """Fixtures shared by all tests: one problem, and a cache of compiled programs for the run.
 
 Tests compile more than they compute: most of a program's time would go into optimising it. So
-programs are left as they are, but for modules that compute for long, which use `optimised`.
+programs are left as they are, but for modules that compute for long, which are marked `optimised`.
 """
 
 import gc
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -29,8 +28,12 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The docs first: they take longest."""
-    items.sort(key=lambda item: item.path.name != "test_docs.py")
+    """The docs first: they take longest. Then the modules that are optimised, together."""
+
+    def place(item: pytest.Item) -> tuple[bool, bool]:
+        return item.path.name != "test_docs.py", item.get_closest_marker("optimised") is None
+
+    items.sort(key=place)
 
 
 @pytest.fixture
@@ -66,11 +69,10 @@ def compiled(request: pytest.FixtureRequest) -> Path:
     return Path(request.config.cache.mkdir("compiled"))
 
 
-@pytest.fixture(scope="module")
-def optimised() -> Iterator[None]:
-    """Programs as users have them, for a module that computes more than it compiles."""
-    jax.clear_caches()  # programs that are optimised may differ from others in the last bit
-    jax.config.update("jax_disable_most_optimizations", False)
-    yield
-    jax.config.update("jax_disable_most_optimizations", True)
-    jax.clear_caches()
+@pytest.fixture(scope="module", autouse=True)
+def compiler(request: pytest.FixtureRequest) -> None:
+    """Programs as users have them for a module that is marked, and in a hurry for others."""
+    in_a_hurry = request.node.get_closest_marker("optimised") is None
+    if jax.config.read("jax_disable_most_optimizations") != in_a_hurry:
+        jax.clear_caches()  # programs that are optimised may differ from others in the last bit
+        jax.config.update("jax_disable_most_optimizations", in_a_hurry)

@@ -10,7 +10,7 @@ import pytest
 import banditsrl
 from banditsrl.experiments.checkpoint import FileCheckpoint, Saved, packed, unpacked
 
-pytestmark = pytest.mark.usefixtures("optimised")
+pytestmark = pytest.mark.optimised
 
 HORIZON, STEPS = 1_500, (10, 1_024, 1_025, 1_500)
 

@@ -23,7 +23,7 @@ from banditsrl.experiments.sweep import Cell, Plan, plan
 from banditsrl.experiments.tables import same
 from banditsrl.experiments.worker import Job, Outcome, Status
 
-pytestmark = pytest.mark.usefixtures("optimised")
+pytestmark = pytest.mark.optimised
 
 CELL = Cell(
     panel="p",

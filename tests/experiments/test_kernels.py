@@ -13,7 +13,7 @@ from banditsrl.experiments import rounds
 from banditsrl.experiments.held import hold
 from banditsrl.experiments.kernels import is_plain, one_function
 
-pytestmark = pytest.mark.usefixtures("optimised")
+pytestmark = pytest.mark.optimised
 
 MARKED = 'xla_cpu_small_call = "true"'
 X = np.linspace(0.1, 1.0, 12).reshape(3, 4)
@@ -96,9 +96,10 @@ def test_the_rounds_of_linear_policies_are_one_function(
 ) -> None:
     """Nothing in them may cost the speed without being noticed."""
     with jax.enable_x64(True):
-        game = rounds.Game(hold(banditsrl.make_policy(name, three)), hold(three))
+        policy = banditsrl.make_policy(name, three)
+        game = rounds.Game(hold(policy), hold(three))
         keys = rounds.named_keys(jnp.arange(2))
-        carry = rounds.start(game, keys, 100, 10)
+        carry = rounds.start(game, keys, 100 * rounds.keeps_history(policy), 10)
         slots = np.zeros(rounds.BLOCK, dtype=np.int32)
         fixed = (game, rounds.deal(game.problem, keys, 0), slots, np.asarray(0), np.asarray(100))
         assert MARKED in rounds.advance.lower(fixed, carry).as_text()

@@ -16,8 +16,6 @@ from banditsrl.experiments.rounds import deal, named_keys
 from banditsrl.policies.history import BLOCK
 from banditsrl.problems.finite import Candidate
 
-pytestmark = pytest.mark.usefixtures("optimised")
-
 HORIZON = 600
 SEEDS = range(12)
 """Enough for one phase counted wrongly to show; none of them meets equal losses."""

@@ -11,8 +11,6 @@ from banditsrl.errors import BoundExceeded, InvalidArgument, InvalidType
 from banditsrl.experiments import rounds
 from banditsrl.experiments.simulate import lanes_of
 
-pytestmark = pytest.mark.usefixtures("optimised")
-
 
 @pytest.fixture(scope="module")
 def policy(problem: banditsrl.FiniteProblem) -> Any:
@@ -138,6 +136,17 @@ def test_only_the_chosen_steps_are_recorded(
         result.regret_between(1024, 1500).tolist()
         == (result.regret[:, -1] - result.regret[:, 4]).tolist()
     )
+
+
+@pytest.mark.parametrize("n", [127, 128, 300])
+def test_any_number_of_steps_can_be_recorded(problem: banditsrl.FiniteProblem, n: int) -> None:
+    every = banditsrl.simulate(problem, Recording(2), horizon=n, seeds=3, steps=range(1, n + 1))
+    assert every.steps.tolist() == list(range(1, n + 1))
+    contexts = np.asarray(every.state["x"])
+    some = banditsrl.simulate(problem, Recording(2), horizon=n, seeds=3, steps=[1, 100, n])
+    assert np.array_equal(every.regret[:, [0, 99, n - 1]], some.regret)
+    gaps = problem.gaps[contexts[:64], 2]  # the first that `Recording` remembers
+    np.testing.assert_allclose(every.regret[:, :64].T, np.cumsum(gaps, axis=0))
 
 
 def test_the_active_set_and_choice_are_reported_per_phase(forty: banditsrl.Result) -> None:

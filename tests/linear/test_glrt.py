@@ -256,8 +256,9 @@ def test_mapping_over_contexts_gives_the_same_numbers_as_one_by_one() -> None:
             return ratio(score(root, theta, phi), mask, jnp.zeros(()))
 
         flat = (roots, theta, phi, mask)
-        together = jax.vmap(tested)(*flat)
-        nested = jax.vmap(jax.vmap(tested))(*(x.reshape(2, 3, *x.shape[1:]) for x in flat))
+        together = jax.jit(jax.vmap(tested))(*flat)
+        cells = [x.reshape(2, 3, *x.shape[1:]) for x in flat]
+        nested = jax.jit(jax.vmap(jax.vmap(tested)))(*cells)
     for i, d in enumerate(data):
         alone = d._replace(mask=mask[i])
         assert int(together.greedy[i]) == alone.greedy

@@ -13,18 +13,8 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from numpy.typing import NDArray
 
-from banditsrl.linear.ridge import (
-    REFRESH_GROWTH,
-    Ridge,
-    empty,
-    from_spectrum,
-    inverse,
-    noise_estimate,
-    observed,
-    padded,
-    refreshed,
-    squared_error,
-)
+from banditsrl.linear import ridge as plain
+from banditsrl.linear.ridge import REFRESH_GROWTH, Ridge, observed
 from banditsrl.linear.spectra import Spectrum
 
 Floats = NDArray[np.float64]
@@ -39,7 +29,15 @@ DRIFT = 1e-8
 
 NUMBERS = st.floats(-2.0, 2.0, width=32, allow_subnormal=False)
 
+# Compiled, as policies run them.
+empty = jax.jit(plain.empty, static_argnums=0)
 observe = jax.jit(observed)
+refreshed = jax.jit(plain.refreshed)
+padded = jax.jit(plain.padded, static_argnums=1)
+from_spectrum = jax.jit(plain.from_spectrum)
+inverse, squared_error, noise_estimate = map(
+    jax.jit, (plain.inverse, plain.squared_error, plain.noise_estimate)
+)
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -270,24 +268,24 @@ def entry(ridges: Ridge, at: tuple[Any, ...]) -> Ridge:
 
 def test_mapping_over_seeds_gives_the_same_numbers_as_one_by_one() -> None:
     ridges, phi, y = several((5,))
-    together = jax.vmap(observed)(ridges, phi, y)
+    together = jax.jit(jax.vmap(observed))(ridges, phi, y)
     for i in range(5):
-        equal_statistics(entry(together, (i,)), observed(entry(ridges, (i,)), phi[i], y[i]))
+        equal_statistics(entry(together, (i,)), observe(entry(ridges, (i,)), phi[i], y[i]))
 
 
 def test_mapping_with_a_shared_argument_gives_the_same_numbers_as_one_by_one() -> None:
     ridges, phi, y = several((5,))
     together = jax.jit(jax.vmap(observed, in_axes=(0, None, 0)))(ridges, phi[0], y)
     for i in range(5):
-        equal_statistics(entry(together, (i,)), observed(entry(ridges, (i,)), phi[0], y[i]))
+        equal_statistics(entry(together, (i,)), observe(entry(ridges, (i,)), phi[0], y[i]))
 
 
 def test_mapping_along_the_last_axis_gives_the_same_numbers_as_one_by_one() -> None:
     ridges, phi, y = several((5,))
     last = jax.tree.map(lambda leaf: np.moveaxis(leaf, 0, -1), ridges)
-    together = jax.vmap(observed, in_axes=-1, out_axes=-1)(last, phi.T, y)
+    together = jax.jit(jax.vmap(observed, in_axes=-1, out_axes=-1))(last, phi.T, y)
     for i in range(5):
-        equal_statistics(entry(together, (..., i)), observed(entry(ridges, (i,)), phi[i], y[i]))
+        equal_statistics(entry(together, (..., i)), observe(entry(ridges, (i,)), phi[i], y[i]))
 
 
 @pytest.mark.parametrize("compiled", [False, True])
@@ -296,13 +294,13 @@ def test_nested_mapping_gives_the_same_numbers_as_one_by_one(compiled: bool) -> 
     nested = jax.vmap(jax.vmap(observed))
     together = (jax.jit(nested) if compiled else nested)(ridges, phi, y)
     for at in np.ndindex(2, 3):
-        equal_statistics(entry(together, at), observed(entry(ridges, at), phi[at], y[at]))
+        equal_statistics(entry(together, at), observe(entry(ridges, at), phi[at], y[at]))
 
 
 def test_nested_mapping_over_different_arguments_gives_the_same_numbers_as_one_by_one() -> None:
     """The outer map runs over statistics, the inner one over samples."""
     ridges, phi, y = several((3,))
     inner = jax.vmap(observed, in_axes=(None, 0, 0))
-    together = jax.vmap(inner, in_axes=(0, None, None))(ridges, phi, y)
+    together = jax.jit(jax.vmap(inner, in_axes=(0, None, None)))(ridges, phi, y)
     for i, j in np.ndindex(3, 3):
-        equal_statistics(entry(together, (i, j)), observed(entry(ridges, (i,)), phi[j], y[j]))
+        equal_statistics(entry(together, (i, j)), observe(entry(ridges, (i,)), phi[j], y[j]))

@@ -15,8 +15,6 @@ import banditsrl
 from banditsrl.errors import InvalidArgument
 from banditsrl.policies.history import History, allocate
 
-pytestmark = pytest.mark.usefixtures("optimised")
-
 KEY = jax.random.key(3)
 X, A, M, D, N = 9, 3, 4, 3, 40
 RNG = np.random.default_rng(0)

@@ -15,7 +15,7 @@ from banditsrl.policies.history import allocate
 from banditsrl.policies.storage import describe
 from banditsrl.representations import Table
 
-pytestmark = pytest.mark.usefixtures("optimised")
+pytestmark = pytest.mark.optimised
 
 STEPS = [30, 60, 90]
 KEY = jax.random.key(3)

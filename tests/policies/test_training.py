@@ -16,8 +16,6 @@ from banditsrl.policies.history import History
 from banditsrl.policies.training import Training, _dealt, trained
 from banditsrl.representations.neural import Layer, Network, Weights
 
-pytestmark = pytest.mark.usefixtures("optimised")
-
 X, A, M, HIDDEN, D = 12, 3, 4, 5, 3
 CAPACITY = 64
 RATE, WEIGHT = 0.05, 0.7

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from banditsrl.errors import StateFileError
 from banditsrl.linear.draws import is_key, unkeyed
 
-SCHEMA = 1
+SCHEMA = 2
 """Raised whenever the layout of the file changes."""
 
 HEADER = "header"

@@ -43,7 +43,7 @@ class Carry(NamedTuple):
     state: Any
     tally: Tally
     history: History | None
-    records: Array  # (K + 1, fields of Tally, lanes); the last row is scratch
+    records: Array  # (rows, fields of Tally, lanes); the last row is scratch
 
 
 class Deal(NamedTuple):
@@ -106,19 +106,24 @@ def deal(held: Held, keys: dict[str, Array], block: ArrayLike) -> Deal:
     return dealt
 
 
+def keeps_history(policy: Any) -> bool:
+    """Whether a policy looks back at the end of a phase."""
+    phased = getattr(policy, "phase_growth", None) is not None
+    return phased and bool(getattr(policy, "uses_history", True))
+
+
 @partial(jax.jit, static_argnums=(2, 3))
-def start(game: Game, keys: dict[str, Array], horizon: int, n_records: int) -> Carry:
-    """Everything before the first step."""
+def start(game: Game, keys: dict[str, Array], capacity: int, rows: int) -> Carry:
+    """Everything before the first step, with room for a history (if any) and for records."""
     policy, problem = (held.whole() for held in game)
     state = over_seeds(policy.init)(keys["init"])
     zeros = jnp.zeros(keys["init"].shape, dtype=jnp.float64)
     tally = Tally(*[zeros] * len(Tally._fields))
-    records = jnp.zeros((n_records + 1, len(tally), *zeros.shape))
+    records = jnp.zeros((rows, len(tally), *zeros.shape))
     history = None
-    phased = getattr(policy, "phase_growth", None) is not None
-    if phased and getattr(policy, "uses_history", True):
+    if capacity:
         one = jax.tree.map(lambda leaf: leaf[0], problem.contexts(keys["contexts"][0], 1))
-        empty = allocate(one, horizon)
+        empty = allocate(one, capacity)
         lanes = zeros.shape[0]
         history = jax.tree.map(lambda leaf: jnp.repeat(leaf[..., None], lanes, axis=-1), empty)
     return Carry(state, tally, history, records)

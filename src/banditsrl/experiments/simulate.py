@@ -35,6 +35,9 @@ LANES = 40
 MOST_IN_LANES = 64
 """With embeddings of more dimensions one seed keeps a core busy, and padding would be a waste."""
 
+ROWS = 128
+"""Records are kept in a multiple of so many rows: programs are compiled for the number."""
+
 WORTH_A_PROGRAM = 4096
 """Steps of a run from which on it pays to compile a cheaper program for some of its phases."""
 
@@ -141,7 +144,8 @@ def _run(plan: Plan, seeds: NDArray[np.int64], tell: Callable[..., None], slot: 
     whole = plan.game
     padding = np.full(plan.lanes - len(seeds), seeds[-1])
     keys = rounds.named_keys(np.concatenate([seeds, padding]))
-    carry = strong(rounds.start(whole, keys, plan.horizon, len(plan.recorded)))
+    capacity = plan.horizon if rounds.keeps_history(plan.policy) else 0
+    carry = strong(rounds.start(whole, keys, capacity, _rows(plan.recorded)))
     done, game, reports, carry = _resumed(plan, carry, slot.load())
     for first, last in _segments(plan, done):
         if first % BLOCK == 0 or first == done:
@@ -221,9 +225,14 @@ def _segments(plan: Plan, done: int) -> Iterator[tuple[int, int]]:
     return zip([done, *cuts], cuts, strict=False)
 
 
+def _rows(recorded: NDArray[np.int64]) -> int:
+    """Rows for the records and for scratch."""
+    return ROWS * -(-(len(recorded) + 1) // ROWS)
+
+
 def _slots(recorded: NDArray[np.int64], offset: int) -> NDArray[np.int32]:
     """For each step of a block, its row among the records (the last row is scratch)."""
-    slots = np.full(BLOCK, len(recorded), dtype=np.int32)
+    slots = np.full(BLOCK, _rows(recorded) - 1, dtype=np.int32)
     inside = (recorded > offset) & (recorded <= offset + BLOCK)
     slots[recorded[inside] - offset - 1] = np.flatnonzero(inside)
     return slots
@@ -233,7 +242,8 @@ def _result(
     plan: Plan, seeds: NDArray[np.int64], batches: list[Batch], *, name: str | None, seconds: float
 ) -> Result:
     policy, problem = plan.policy, plan.problem
-    rows = _joined([batch.carry.records for batch in batches])[:-1]  # (K, fields, S)
+    records = _joined([batch.carry.records for batch in batches])
+    rows = records[: len(plan.recorded)]  # (K, fields, S)
     columns = {field: rows[:, k].T for k, field in enumerate(Tally._fields)}
     totals = {f: _joined([getattr(b.carry.tally, f) for b in batches]) for f in Tally._fields}
     for field in ("last_regret", "last_uncertified", "largest_reward"):

@@ -96,9 +96,15 @@ def glr(phi: Any, theta: Any, *, V: Any, mask: Any = None) -> float:
         lower = np.linalg.cholesky(V)
     except np.linalg.LinAlgError:
         raise InvalidArgument("V must be positive definite, got a matrix that is not.") from None
-    root = jax.scipy.linalg.solve_triangular(lower, jnp.eye(len(V)), lower=True).T
-    scores = score(root, jnp.asarray(theta), jnp.asarray(phi))
-    return float(ratio(scores, available, jnp.zeros(())).glr)
+    return float(_glr(lower, theta, phi, available))
+
+
+@jax.jit
+def _glr(lower: Array, theta: Array, phi: Array, mask: Array) -> Array:
+    """From the Cholesky factor of V."""
+    root = jax.scipy.linalg.solve_triangular(lower, jnp.eye(len(lower)), lower=True).T
+    found: Ratio = ratio(score(root, theta, phi), mask, jnp.zeros(()))
+    return found.glr
 
 
 def checked_mask(mask: Any, n_actions: int) -> Array:
