@@ -40,6 +40,7 @@ def start(file: Path, out: Path, *, workers: int, cache: Path | None) -> subproc
     environment = {**os.environ, "BANDITSRL_CHECKPOINT_SECONDS": "0.05"}
     if cache is not None:
         environment["JAX_COMPILATION_CACHE_DIR"] = str(cache)
+        environment["JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS"] = "0.1"
     command = [sys.executable, "-c", PROGRAM, "sweep", str(file), "--out", str(out), "--quiet"]
     return subprocess.Popen(
         [*command, "--json", "--workers", str(workers)],

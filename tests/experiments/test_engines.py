@@ -72,6 +72,7 @@ def test_a_ray_cluster_gives_the_same_tables_even_when_it_loses_a_node(
 ) -> None:
     cell = replace(CELL, horizon=100_000)
     monkeypatch.setenv("JAX_COMPILATION_CACHE_DIR", str(compiled))
+    monkeypatch.setenv("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.1")
     interrupted: list[str] = []
     with ray_cluster() as cluster:
         lost = cluster.add_node(**SMALL)
