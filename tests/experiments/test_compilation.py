@@ -52,7 +52,7 @@ def test_a_phase_compiles_nothing_new(compiled: list[str]) -> None:
     result = banditsrl.simulate(problem, policy, horizon=400, seeds=[0])
     assert len(result.phases) > 20
     counts = Counter(compiled)
-    assert counts["jit(advance)"] == counts["jit(refreshed)"] == 1
+    assert counts["jit(advance)"] == counts["jit(phase_end)"] == 1
     compiled.clear()
     banditsrl.simulate(problem, policy, horizon=400, seeds=[1])
     assert compiled == []

@@ -17,6 +17,7 @@ from jax import Array
 from jax.typing import ArrayLike
 from numpy.typing import NDArray
 
+from banditsrl.experiments.brief import briefly
 from banditsrl.experiments.held import Held
 from banditsrl.experiments.kernels import one_function
 from banditsrl.linear import draws
@@ -77,7 +78,7 @@ def over_seeds(function: Callable[..., Any], n_fixed: int = 0) -> Callable[..., 
     return called
 
 
-@jax.jit
+@briefly
 def named_keys(seeds: ArrayLike) -> dict[str, Array]:
     """One key per purpose and seed: changing the policy changes no context and no noise."""
 
@@ -112,7 +113,7 @@ def keeps_history(policy: Any) -> bool:
     return phased and bool(getattr(policy, "uses_history", True))
 
 
-@partial(jax.jit, static_argnums=(2, 3))
+@partial(briefly, static_argnums=(2, 3))
 def start(game: Game, keys: dict[str, Array], capacity: int, rows: int) -> Carry:
     """Everything before the first step, with room for a history (if any) and for records."""
     policy, problem = (held.whole() for held in game)
@@ -216,11 +217,22 @@ def _put(buffer: Array, index: Array, value: Array) -> Array:
     return written
 
 
-@partial(jax.jit, donate_argnums=1)
 def refreshed(
     fixed: tuple[Held, dict[str, Array], ArrayLike], carry: Carry
 ) -> tuple[Carry, dict[str, Array]]:
-    """All seeds at the start of the next phase, and what the policy has to report."""
+    """All seeds at the start of the next phase, and what the policy has to report.
+
+    A policy whose seeds run one by one has much to compute here, such as training a network.
+    """
+    much = carry.records.shape[-1] == 1
+    after: tuple[Carry, dict[str, Array]] = (_phase_end if much else _short_end)(fixed, carry)
+    return after
+
+
+def phase_end(
+    fixed: tuple[Held, dict[str, Array], ArrayLike], carry: Carry
+) -> tuple[Carry, dict[str, Array]]:
+    """`refreshed`, to be compiled."""
     held, keys, step = fixed
     policy = held.whole()
 
@@ -231,7 +243,11 @@ def refreshed(
     return carry._replace(state=state), _report(policy, state)
 
 
-@jax.jit
+_phase_end = jax.jit(phase_end, donate_argnums=1)
+_short_end = briefly(phase_end, donate_argnums=1)
+
+
+@briefly
 def moved(held: Held, other: Held, state: Any) -> Any:
     """All states of one policy as states of another (see `Policy.narrowed`)."""
     policy, target = held.whole(), other.whole()
