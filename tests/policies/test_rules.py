@@ -10,6 +10,7 @@ import pytest
 
 import banditsrl
 from banditsrl.errors import BanditSRLError, InvalidArgument, InvalidType
+from banditsrl.policies.linear import maximisers
 
 X, A, D, N, SIGMA, LAM, DELTA, B = 7, 4, 3, 25, 0.4, 0.7, 0.05, 1.3
 
@@ -206,3 +207,19 @@ def test_the_state_is_double_precision_and_the_world_is_not(data: dict[str, Any]
     state = banditsrl.LinUCB(**settings(data)).init(jax.random.key(0))
     assert state.ridge.V.dtype == np.float64
     assert jnp.ones(1).dtype == jnp.float32
+
+
+@pytest.mark.parametrize(
+    ("values", "best"),
+    [
+        ([1.0, 1.0 - 1e-15, 0.5], [True, True, False]),  # the same up to rounding
+        ([1.0, 1.0 - 1e-9, 0.5], [True, False, False]),
+        ([1e-20, 0.0, -1.0], [True, True, False]),  # what is left when numbers cancel
+        ([-2.0, -2.0, -math.inf], [True, True, False]),
+        ([-math.inf, 0.0, -math.inf], [False, True, False]),
+        ([0.0, 0.0, 0.0], [True, True, True]),
+    ],
+)
+def test_the_maximum_is_attained_up_to_rounding(values: list[float], best: list[bool]) -> None:
+    with jax.enable_x64(True):
+        assert maximisers(jnp.asarray(values, dtype=jnp.float64)).tolist() == best

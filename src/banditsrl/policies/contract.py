@@ -21,7 +21,7 @@ from banditsrl.linear.lanes import double
 from banditsrl.policies.storage import load_state, save_state
 from banditsrl.representations.fixed import as_representation
 
-N_ROUNDS = 6
+N_ROUNDS = 3
 """Rounds played before the checks, so that states are not empty."""
 
 PMF_TOLERANCE = 1e-6

@@ -31,6 +31,9 @@ from banditsrl.policies.policy import (
 )
 from banditsrl.representations.fixed import Representation, Table, as_representation
 
+ROUNDING = 1e-12
+"""Values that differ by less, relative to the largest of them, are equal."""
+
 
 class View(NamedTuple):
     """What a rule may look at when it chooses."""
@@ -188,5 +191,10 @@ def available_values(view: View, values: Array) -> Array:
 
 
 def maximisers(values: Array) -> Array:
-    """Which actions attain the maximum, (A,)."""
-    return values >= values.max(0)
+    """Which actions attain the maximum, (A,), up to rounding.
+
+    XLA may compute a value once for the maximum and again for the comparison, with another last
+    bit: without slack no action might attain it.
+    """
+    size = jnp.where(values > -jnp.inf, jnp.abs(values), 0.0).max(0)
+    return values >= values.max(0) - ROUNDING * size
