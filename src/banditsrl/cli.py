@@ -1,7 +1,6 @@
 """The command line: verbs only. `banditsrl --help` lists them."""
 
 import gc
-import os
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -231,7 +230,6 @@ def bench(as_json: AsJson = False) -> None:
 
 def main() -> None:
     """Run the command line; our own errors become one sentence and exit status 2."""
-    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")  # no notes of the compiler on the screen
     try:
         app()
     except BanditSRLError as error:

@@ -67,6 +67,7 @@ def test_a_second_start_reuses_what_the_first_compiled(tmp_path: Path) -> None:
             [sys.executable, "-c", PROGRAM],
             env=environment, capture_output=True, text=True, check=True, timeout=300,
         )  # fmt: skip
+        assert done.stderr == ""
         found.append(json.loads(done.stdout))
     assert found[0]["cache_misses"] > 0
     assert found[1]["cache_misses"] == 0

@@ -134,6 +134,10 @@ def use_compilation_cache() -> None:
     if not config.jax_compilation_cache_dir:
         config.update("jax_compilation_cache_dir", str(cache_dir() / "compiled"))
         config.update("jax_persistent_cache_min_compile_time_secs", 0.3)
+    if config.jax_logging_level == "NOTSET":
+        # XLA takes tuning preferences of many processors for missing features, and prints pages
+        # about them whenever a program comes from the cache (openxla/xla issue 44565)
+        config.update("jax_logging_level", "CRITICAL")
 
 
 def _start_worker() -> None:
