@@ -5,6 +5,7 @@ import shlex
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -55,13 +56,7 @@ class Finished:
     plan: Plan
     status: int
     page: Path | None
-
-    def results(self) -> Iterator[tuple[Planned, Result]]:
-        """The cells that have finished seeds."""
-        for planned in self.plan.cells:
-            result = stored_result(planned, self.plan.store)
-            if result is not None:
-                yield planned, result
+    results: list[tuple[Planned, Result]]  # the cells that have finished seeds
 
 
 @contextmanager
@@ -77,8 +72,10 @@ def done(cells: Sequence[Cell], where: Where, title: str) -> Iterator[Finished]:
         _announce(planned, where, title)
         failures = _carried_out(planned, engine, command, where)
         status = FAILED if failures or planned.refused else DONE
-        page = _page(planned) if where.out else None
-        yield Finished(planned, status, page)
+        with ThreadPoolExecutor(1) as reader:  # while the page is written
+            results = reader.submit(_results, planned)
+            page = _page(planned) if where.out else None
+        yield Finished(planned, status, page, results.result())
 
 
 def announce_all(figures: Sequence[Sequence[Cell]], where: Where) -> None:
@@ -95,7 +92,7 @@ def write_json(document: Any) -> None:
 
 def print_summary(finished: Finished, title: str, console: Console) -> None:
     """A table of final figures on standard output."""
-    rows = summary_rows([(planned.cell.panel, [r]) for planned, r in finished.results()])
+    rows = summary_rows([(planned.cell.panel, [r]) for planned, r in finished.results])
     if rows:
         console.print(summary_table(title, rows))
 
@@ -103,7 +100,7 @@ def print_summary(finished: Finished, title: str, console: Console) -> None:
 def as_panels(finished: Finished) -> list[tuple[str, list[Result]]]:
     """Results by panel, in order; of a tuned group only the best, under the group's name."""
     panels: dict[str, dict[str, Result]] = {}
-    for planned, result in finished.results():
+    for planned, result in finished.results:
         name = planned.cell.tuned or result.policy
         here = panels.setdefault(planned.cell.panel, {})
         if name not in here or result.mean[-1] < here[name].mean[-1]:
@@ -113,7 +110,7 @@ def as_panels(finished: Finished) -> list[tuple[str, list[Result]]]:
 
 def numbers(finished: Finished) -> list[dict[str, Any]]:
     """The cells as plain JSON."""
-    return [as_numbers(planned, result) for planned, result in finished.results()]
+    return [as_numbers(planned, result) for planned, result in finished.results]
 
 
 def _announce(planned: Plan, where: Where, title: str) -> None:
@@ -146,6 +143,11 @@ def _carried_out(planned: Plan, engine: Engine, command: str, where: Where) -> l
     if len(failed) > MAX_NAMED:
         say(f"{len(failed) - MAX_NAMED} more runs failed; see error.txt in their folders.")
     return [run for run, _ in failed]
+
+
+def _results(planned: Plan) -> list[tuple[Planned, Result]]:
+    found = ((each, stored_result(each, planned.store)) for each in planned.cells)
+    return [(each, result) for each, result in found if result is not None]
 
 
 def _page(planned: Plan) -> Path | None:

@@ -31,7 +31,7 @@ def test_of_a_tuned_group_the_best_is_drawn_under_its_name(results: list[Any]) -
             cell = SimpleNamespace(panel=f"panel {tuned}", tuned=tuned)
             yield from ((SimpleNamespace(cell=cell), result) for result in results)
 
-    finished: Any = SimpleNamespace(results=cells)
+    finished: Any = SimpleNamespace(results=list(cells()))
     (first, best), (second, both) = as_panels(finished)
     assert (first, second) == ("panel Tuned", "panel None")
     assert [result.policy for result in best] == ["Tuned"]
