@@ -52,10 +52,19 @@ def test_a_phase_compiles_nothing_new(compiled: list[str]) -> None:
     result = banditsrl.simulate(problem, policy, horizon=400, seeds=[0])
     assert len(result.phases) > 20
     counts = Counter(compiled)
-    assert counts["jit(advance)"] == counts["jit(phase_end)"] == 1
+    assert counts["jit(steps_of_a_block)"] == counts["jit(phase_end)"] == 1
     compiled.clear()
     banditsrl.simulate(problem, policy, horizon=400, seeds=[1])
     assert compiled == []
+
+
+def test_a_longer_horizon_reuses_the_rounds(
+    three: banditsrl.FiniteProblem, compiled: list[str]
+) -> None:
+    policy = banditsrl.make_policy("banditsrl-egreedy", three, lam=0.7)
+    for horizon in (60, 1_500):
+        banditsrl.simulate(three, policy, horizon=horizon, seeds=1)
+    assert Counter(compiled)["jit(steps_of_a_block)"] == 1
 
 
 def test_a_second_start_reuses_what_the_first_compiled(tmp_path: Path) -> None:

@@ -102,7 +102,7 @@ def test_the_rounds_of_linear_policies_are_one_function(
         carry = rounds.start(game, keys, 100 * rounds.keeps_history(policy), 10)
         slots = np.zeros(rounds.BLOCK, dtype=np.int32)
         fixed = (game, rounds.deal(game.problem, keys, 0), slots, np.asarray(0), np.asarray(100))
-        assert MARKED in rounds.advance.lower(fixed, carry).as_text()
+        assert MARKED in rounds.steps_of_a_block.lower(fixed, carry).as_text()
 
 
 def test_the_environment_can_switch_it_off(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -21,7 +21,7 @@ from banditsrl.experiments.brief import briefly
 from banditsrl.experiments.held import Held
 from banditsrl.experiments.kernels import one_function
 from banditsrl.linear import draws
-from banditsrl.policies.history import BLOCK, History, allocate
+from banditsrl.policies.history import BLOCK, History, allocate, block_of, with_block
 from banditsrl.policies.policy import Choice, learned
 
 
@@ -130,12 +130,30 @@ def start(game: Game, keys: dict[str, Array], capacity: int, rows: int) -> Carry
     return Carry(state, tally, history, records)
 
 
+Turn = tuple[Game, Deal, Array | NDArray[np.int32], ArrayLike, ArrayLike]
+"""Who plays, with what randomness, where each step of the block is recorded (BLOCK,), and the steps
+first + 1 .. last, all of one block."""
+
+
+def advance(turn: Turn, carry: Carry) -> Carry:
+    """Some steps of all seeds.
+
+    The loop takes only the block of the history that it writes: a step costs the same, and the same
+    program serves, however long the history is.
+    """
+    history = carry.history
+    if history is None:
+        return steps_of_a_block(turn, carry)
+    first: Any = turn[-2]
+    start = np.asarray(first - first % BLOCK)
+    after = steps_of_a_block(turn, carry._replace(history=_cut(history, start)))
+    return after._replace(history=_pasted(history, start, after.history))
+
+
 @partial(jax.jit, donate_argnums=1)
-def advance(
-    fixed: tuple[Game, Deal, Array | NDArray[np.int32], ArrayLike, ArrayLike], carry: Carry
-) -> Carry:
-    """Steps first + 1 .. last of all seeds; `slots` (BLOCK,) says where each step is recorded."""
-    game, dealt, slots, first, last = fixed
+def steps_of_a_block(turn: Turn, carry: Carry) -> Carry:
+    """`advance`, where the carry has one block of the history."""
+    game, dealt, slots, first, last = turn
     sides = tuple(held.whole() for held in game)
     n_records = len(carry.records) - 1
 
@@ -146,7 +164,7 @@ def advance(
         state, tally, (choice, reward) = play(sides, t + 1, carry.state, carry.tally, now)
         history = carry.history
         if history is not None:
-            history = _written(history, t, now.contexts, choice, reward)
+            history = _written(history, i, now.contexts, choice, reward)
         at = slots[i]
         records = jax.lax.cond(at < n_records, _recorded, _kept, carry.records, at, tally)
         return Carry(state, tally, history, records)
@@ -159,6 +177,10 @@ def advance(
     kept = after.records.at[-1, 0, 0].set(witness)  # in the scratch row, where nobody looks
     played: Carry = after._replace(records=kept)
     return played
+
+
+_cut = briefly(block_of)
+_pasted = briefly(with_block, donate_argnums=0)
 
 
 def _recorded(records: Array, slot: Array, tally: Tally) -> Array:
@@ -201,14 +223,14 @@ def _tallied(tally: Tally, choice: Choice, regret: Array, reward: Array, step: A
     )
 
 
-def _written(history: History, t: Array, contexts: Any, choice: Choice, rewards: Array) -> History:
-    """The history of all seeds after step t + 1."""
+def _written(block: History, i: Array, contexts: Any, choice: Choice, rewards: Array) -> History:
+    """A block of the history of all seeds after its round i + 1."""
     return History(
-        jax.tree.map(lambda buffer, x: _put(buffer, t, x), history.contexts, contexts),
-        _put(history.actions, t, choice.action.astype(jnp.int32)),
-        _put(history.rewards, t, rewards),
-        _put(history.certified, t, choice.certified),
-        jnp.full_like(history.n, t + 1),
+        jax.tree.map(lambda buffer, x: _put(buffer, i, x), block.contexts, contexts),
+        _put(block.actions, i, choice.action.astype(jnp.int32)),
+        _put(block.rewards, i, rewards),
+        _put(block.certified, i, choice.certified),
+        jnp.full_like(block.n, i + 1),
     )
 
 

@@ -85,21 +85,32 @@ def _put(buffer: Array, at: Array, value: Any) -> Array:
     return buffer.at[at].set(jnp.asarray(value, dtype=buffer.dtype))
 
 
+def block_of(history: History, first: Any) -> History:
+    """The block of rounds that begins after round `first`, by itself; it may be partly empty."""
+    *buffers, n = history
+
+    def cut(buffer: Array) -> Array:
+        return jax.lax.dynamic_slice_in_dim(buffer, first, BLOCK)
+
+    return History(*jax.tree.map(cut, buffers), n=(n - first).astype(n.dtype))
+
+
+def with_block(history: History, first: Any, block: History) -> History:
+    """The history with the block that begins after round `first` put in its place."""
+    (*buffers, _), (*news, n) = history, block
+
+    def put(buffer: Array, new: Array) -> Array:
+        return jax.lax.dynamic_update_slice_in_dim(buffer, new, first, axis=0)
+
+    return History(*jax.tree.map(put, buffers, news), n=(n + first).astype(n.dtype))
+
+
 def folded(history: History, start: T, step: Callable[[T, Rounds], T]) -> T:
     """Fold `step` over the blocks of the history that hold anything."""
 
     def block(i: Array, carry: T) -> T:
-        def cut(buffer: Array) -> Array:
-            return jax.lax.dynamic_slice_in_dim(buffer, i * BLOCK, BLOCK)
-
-        rounds = Rounds(
-            jax.tree.map(cut, history.contexts),
-            cut(history.actions),
-            cut(history.rewards),
-            cut(history.certified),
-            i * BLOCK + jnp.arange(BLOCK) < history.n,
-        )
-        return step(carry, rounds)
+        *rounds, n = block_of(history, i * BLOCK)
+        return step(carry, Rounds(*rounds, valid=jnp.arange(BLOCK) < n))
 
     result: T = jax.lax.fori_loop(0, (history.n + BLOCK - 1) // BLOCK, block, start)
     return result
