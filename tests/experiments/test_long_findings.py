@@ -19,5 +19,5 @@ def test_epsilon_greedy_goes_flat_with_the_test_and_not_without(
 def test_leader_mixes_representations_and_banditsrl_cannot() -> None:
     problem = banditsrl.make_problem("mixing", seed=0)
     leader, selecting = (run(problem, name, 50_000) for name in ("leader", "banditsrl-linucb"))
-    assert (half(selecting) == 0).sum() == 0
-    assert half(leader).mean() < 0.5 * half(selecting).mean()
+    assert half(leader).max() == 0
+    assert half(selecting).min() > 0

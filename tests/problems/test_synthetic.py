@@ -214,6 +214,31 @@ def test_mixing_candidates_agree_on_every_action_that_is_not_optimal(seed: int) 
         np.testing.assert_allclose(candidate.features.sum(axis=-1), problem.mean_rewards)
 
 
+@pytest.mark.parametrize("seed", SEEDS)
+def test_every_feature_of_mixing_is_spanned_by_the_optimal_ones_of_a_candidate(seed: int) -> None:
+    problem = mixing(seed=seed)
+    errors = []
+    for candidate in problem.representations:
+        optimal = optimal_features(problem, candidate)
+        everything = candidate.features.reshape(-1, 6)
+        weights = np.linalg.lstsq(optimal.T, everything.T, rcond=None)[0]
+        errors.append(np.abs(optimal.T @ weights - everything.T).max(axis=0))
+    outside = np.array(errors) > 1e-9  # (6, 100)
+    assert not outside.all(axis=0).any()
+    assert outside.any(axis=1).all()
+
+
+def test_a_generator_that_does_not_mix_refuses_its_problem(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = synthetic._levelled
+
+    def optimal_only(features: Floats, k: Any) -> Floats:
+        return features.copy() if features.ndim == 3 else whole(features, k)
+
+    monkeypatch.setattr(synthetic, "_levelled", optimal_only)
+    with pytest.raises(InvalidProblem, match="mixing: some candidate's optimal features must span"):
+        mixing()
+
+
 def tables(problem: FiniteProblem) -> list[Floats]:
     candidates = problem.representations
     return [

@@ -74,27 +74,29 @@ def vardim(*, variant: str, seed: int = 0) -> FiniteProblem:
 
 
 def mixing(*, seed: int = 0) -> FiniteProblem:
-    """Six candidates of optimal rank 5 none of which is HLS, but whose mixture is.
+    """Six candidates of optimal rank 5, none of which is HLS, but a mixture is.
 
-    The parameter is absorbed into the features; in the k-th candidate the coordinates k and k+1
-    of the optimal actions are replaced by their mean, so the direction e_k - e_{k+1} is lost.
+    The parameter is absorbed into the features. In the k-th candidate the coordinates k and k+1
+    of the optimal actions are replaced by their mean, so the direction e_k - e_{k+1} is lost. Any
+    other action has some such pair of equal coordinates, so that a candidate's optimal actions
+    span it: the condition under which LEADER has constant regret.
     """
     rng = np.random.default_rng(count("seed", seed, 0))
     reference, theta = _reference(rng)
     means = reference @ theta
     rows, best = np.arange(N_CONTEXTS), means.argmax(axis=1)
+    weighted = reference * theta
+    spanned = _levelled(weighted, rng.integers(DIM, size=(N_CONTEXTS, N_ACTIONS)))
     candidates = []
     for k in range(DIM):
-        pair = [k, (k + 1) % DIM]
-        features = reference * theta
-        optimal = features[rows, best]
-        optimal[:, pair] = optimal[:, pair].mean(axis=1, keepdims=True)
-        features[rows, best] = optimal
+        features = spanned.copy()
+        features[rows, best] = _levelled(weighted[rows, best], np.full(N_CONTEXTS, k))
         candidates.append(Candidate(features, np.ones(DIM), True, f"without e{k}-e{(k + 1) % DIM}"))
     problem = FiniteProblem(means, tuple(candidates), name="mixing", noise_std=NOISE_STD)
     verify_optimum(problem)
     verify_realizable(problem, REALIZABLE_TOLERANCE)
     _verify_spanning(problem, None, weak=False)
+    _verify_mixing(problem)
     return problem
 
 
@@ -130,6 +132,15 @@ def _collinear(features: Table, theta: Table, dim: int, rng: np.random.Generator
     folded[rows, best] = means[rows, best][:, None] * short / (short @ short)
     rotation, _ = np.linalg.qr(rng.standard_normal((dim, dim)))
     return Candidate(folded @ rotation, rotation.T @ short, True, f"collinear d={dim}")
+
+
+def _levelled(features: Table, k: NDArray[np.int64]) -> Table:
+    """Features (..., d) whose coordinates k (...) and k + 1 are replaced by their mean."""
+    pair = np.stack([k, (k + 1) % DIM], axis=-1)
+    mean = np.take_along_axis(features, pair, axis=-1).mean(axis=-1, keepdims=True)
+    levelled = features.copy()
+    np.put_along_axis(levelled, pair, mean, axis=-1)
+    return levelled
 
 
 def _misspecified(reference: Table, means: Table, rng: np.random.Generator) -> list[Candidate]:
@@ -174,6 +185,23 @@ def _verify_spanning(problem: FiniteProblem, spanning: int | None, *, weak: bool
                 f"{'' if k == spanning else 'not '}be {word}, "
                 f"got optimal features of rank {_rank(optimal)} in dimension {target}."
             )
+
+
+def _verify_mixing(problem: FiniteProblem) -> None:
+    """Every feature must lie in the span of the optimal ones of some candidate."""
+    outside = np.full(problem.mean_rewards.shape, np.inf)
+    for candidate in problem.representations:
+        optimal = candidate.features[np.arange(problem.n_contexts), problem.optimal_actions]
+        _, sizes, axes = np.linalg.svd(optimal)
+        lost = axes[int((sizes > RANK_TOLERANCE * sizes[0]).sum()) :]
+        distance = np.linalg.norm(candidate.features @ lost.T, axis=-1)
+        outside = np.minimum(outside, distance)
+    if outside.max() > RANK_TOLERANCE:
+        context, action = np.unravel_index(outside.argmax(), outside.shape)
+        raise InvalidProblem(
+            f"{problem.name}: some candidate's optimal features must span every feature, got a "
+            f"distance of {outside.max():.2g} in context {context} for action {action}."
+        )
 
 
 def _rank(rows: Table) -> int:
