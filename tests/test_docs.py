@@ -154,7 +154,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         monkeypatch.setenv("BANDITSRL_DATA", str(DATA))
     monkeypatch.setattr(timing, "CASES", (timing.Case("vardim-realizable", "greedy", 50, 2),))
     instance = banditsrl.make_problem("vardim-weak-hls")  # in place of the authors'
-    for name in ("vardim-weak-hls", "mine", "known"):
+    for name in ("vardim-weak-hls", "mixing", "mine", "known"):
         banditsrl.problems.write_problem(instance, tmp_path / f"{name}.json")
     table = "\n".join(f"{k % 7},{k * k % 5},{'ab'[k % 2]}" for k in range(30))
     (tmp_path / "mine.csv").write_text(f"width,height,class\n{table}\n")

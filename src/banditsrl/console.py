@@ -145,6 +145,7 @@ def summary_table(title: str, rows: list[Row]) -> Table:
         padding=(0, 1, 0, 0),
         pad_edge=False,
         show_edge=False,
+        caption_justify="left",
     )
     table.add_column("policy", overflow="fold")
     for name in ("regret ± s.e.", "2nd half", "flat", "cert.", "wrong", "cost"):
@@ -154,9 +155,10 @@ def summary_table(title: str, rows: list[Row]) -> Table:
         for row in group:
             table.add_row(Text(f"  {row.policy}"), *_numbers(row))
     table.caption = (
-        "2nd half: regret added after half of the steps; flat: seeds that added none;\n"
-        "cert.: share certified in the last tenth; wrong, cost: share of all\n"
-        "rounds that were certified wrongly, and their regret"
+        "2nd half: regret added after half of the steps\n"
+        "flat: seeds that added none\n"
+        "cert.: share certified in the last tenth\n"
+        "wrong, cost: share certified wrongly, and its regret"
     )
     return table
 
