@@ -37,7 +37,7 @@ from numpy.typing import NDArray
 
 import banditsrl
 from banditsrl.experiments import rounds
-from banditsrl.experiments.held import hold
+from banditsrl.policies.held import hold
 from banditsrl.policies.history import BLOCK, History, allocate
 from banditsrl.policies.training import trained
 

@@ -13,9 +13,12 @@ import pytest
 from banditsrl.arguments import (
     above,
     at_least,
+    booleans,
     count,
     finite_array,
     finite_value,
+    flag,
+    one_index,
     one_of,
     positive,
     probability,
@@ -136,3 +139,51 @@ def test_a_finite_value_and_a_traced_one_pass() -> None:
         return x
 
     assert np.isnan(traced(jnp.asarray(jnp.nan)))
+
+
+def test_a_flag_is_true_or_false_and_nothing_that_counts_as_one() -> None:
+    assert flag("warm_start", True) is True
+    assert flag("warm_start", np.False_) is False
+    for value in ("no", 1, None, 0.0):
+        with pytest.raises(InvalidType, match="warm_start must be True or False, got"):
+            flag("warm_start", value)
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        ([True, True], r"mask must have shape \(3,\), got shape \(2,\)"),
+        ([2, 0, 1], "mask must hold True and False only, got .*2"),
+        ([math.nan, 1, 0], "mask must hold True and False only, got .*nan"),
+        (["yes", "no", "no"], "mask must hold True and False only, got .*yes"),
+        ([True, [False], 0], "mask must be an array of shape .*, got a ragged one"),
+    ],
+)
+def test_a_mask_holds_true_and_false_only(value: Any, message: str) -> None:
+    with pytest.raises((InvalidArgument, InvalidType), match=message):
+        booleans("mask", value, (3,))
+
+
+def test_ones_and_zeros_are_a_mask_too() -> None:
+    np.testing.assert_array_equal(booleans("mask", [1, 0.0, True], (3,)), [True, False, True])
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        (3, "action must be an index below 3, got 3"),
+        (-1, "action must be an index below 3, got -1"),
+        ([0, 1], r"action must be one index, got shape \(2,\)"),
+        (1.5, "action must be an integer index, got 1.5"),
+        (True, "action must be an integer index, got True"),
+        (None, "action must be an integer index, got None"),
+    ],
+)
+def test_one_index_is_one_of_those_that_there_are(value: Any, message: str) -> None:
+    with pytest.raises((InvalidArgument, InvalidType), match=message):
+        one_index("action", value, 3)
+
+
+def test_a_count_has_an_end() -> None:
+    with pytest.raises(InvalidArgument, match=r"horizon must be at most 2\^63 - 1, got 1"):
+        count("horizon", 10**20)

@@ -156,6 +156,12 @@ def test_the_speed_of_a_step_is_measured(monkeypatch: pytest.MonkeyPatch) -> Non
         (["run", "nowhere.json", "linucb"], "nowhere.json: cannot be read"),
         (["sweep", "nowhere.yaml"], "nowhere.yaml: cannot be read"),
         (["report", "nowhere"], "nowhere"),
+        (["run", "mixing", "greedy", "--horizon", "1" + 20 * "0"], "at most 2^63 - 1"),
+        (
+            ["run", "mixing", "banditsrl-linucb", "--set", "warm_start=no"],
+            "True or False, got 'no'",
+        ),
+        (["run", "mixing", "greedy", "--out", __file__], "out must be a folder that can be made"),
         (["list", "problem"], "no list named 'problem'; did you mean 'problems'"),
     ],
 )

@@ -20,7 +20,7 @@ from streams import Stream, regret_curve, save, stream_path
 
 import banditsrl
 from banditsrl.experiments import rounds
-from banditsrl.experiments.held import hold
+from banditsrl.policies.held import hold
 from banditsrl.linear.lanes import double
 from banditsrl.policies.history import BLOCK
 

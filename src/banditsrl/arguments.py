@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 
 from banditsrl.errors import InvalidArgument, InvalidType
 
+LARGEST_COUNT = 2**63 - 1
+
 
 def real(name: str, value: object) -> float:
     """A finite real number."""
@@ -51,12 +53,21 @@ def probability(name: str, value: object) -> float:
 
 
 def count(name: str, value: object, low: int = 1) -> int:
-    """An integer not below `low`."""
+    """An integer not below `low`, and not so large that an array could not have as many entries."""
     if isinstance(value, bool) or not isinstance(value, Integral):
         raise InvalidType(f"{name} must be an integer, got {value!r}.")
     if value < low:
         raise InvalidArgument(f"{name} must be at least {low}, got {value!r}.")
+    if int(value) > LARGEST_COUNT:
+        raise InvalidArgument(f"{name} must be at most 2^63 - 1, got {value!r}.")
     return int(value)
+
+
+def flag(name: str, value: object) -> bool:
+    """True or False, and nothing that merely counts as one of them."""
+    if not isinstance(value, bool | np.bool_):
+        raise InvalidType(f"{name} must be True or False, got {value!r}.")
+    return bool(value)
 
 
 def one_of(name: str, value: object, allowed: Sequence[str]) -> str:
@@ -96,7 +107,28 @@ def finite_value(name: str, value: Any) -> None:
     if number.dtype.kind not in "buif":
         raise InvalidType(f"{name} must be a number, got {value!r}.")
     if not np.isfinite(number).all():
-        raise InvalidArgument(f"{name} must be finite, got {number}.")
+        raise InvalidArgument(f"{name} must be finite, got {number[~np.isfinite(number)][0]}.")
+
+
+def booleans(name: str, value: Any, shape: tuple[int, ...]) -> NDArray[np.bool_]:
+    """An array of True and False (or 1 and 0) of this shape."""
+    try:
+        array = np.asarray(value)
+    except ValueError:
+        raise InvalidType(f"{name} must be an array of shape {shape}, got a ragged one.") from None
+    if array.shape != shape:
+        raise InvalidArgument(f"{name} must have shape {shape}, got shape {array.shape}.")
+    if array.dtype.kind not in "buif" or not np.isin(array, (0, 1)).all():
+        odd = array if array.dtype.kind not in "buif" else array[~np.isin(array, (0, 1))]
+        raise InvalidType(f"{name} must hold True and False only, got {odd.ravel()[0]!r}.")
+    return array.astype(bool)
+
+
+def one_index(name: str, value: Any, size: int) -> None:
+    """Refuse anything but one index in 0 .. size - 1, where it is known now."""
+    if np.shape(value) != ():
+        raise InvalidArgument(f"{name} must be one index, got shape {np.shape(value)}.")
+    known_index(name, value, size)
 
 
 def known_index(name: str, value: Any, size: int) -> None:

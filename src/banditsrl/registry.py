@@ -38,14 +38,14 @@ class Registry(Generic[T]):
         return lambda entry: self.add(name, entry)
 
     def __getitem__(self, name: str) -> T:
-        if name in self._entries:
+        if name in self:
             return self._entries[name]
         near = get_close_matches(str(name), self._entries, n=1, cutoff=0.4)
         hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(self._entries)}."
         raise UnknownName(f"There is no {self.kind} named {name!r}; {hint}")
 
     def __contains__(self, name: object) -> bool:
-        return name in self._entries
+        return isinstance(name, str) and name in self._entries
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._entries)

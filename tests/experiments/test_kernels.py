@@ -10,8 +10,9 @@ import pytest
 
 import banditsrl
 from banditsrl.experiments import rounds
-from banditsrl.experiments.held import hold
 from banditsrl.experiments.kernels import is_plain, one_function
+from banditsrl.policies.held import hold
+from banditsrl.policies.policy import keeps_history
 
 pytestmark = pytest.mark.optimised
 
@@ -99,7 +100,7 @@ def test_the_rounds_of_linear_policies_are_one_function(
         policy = banditsrl.make_policy(name, three)
         game = rounds.Game(hold(policy), hold(three))
         keys = rounds.named_keys(jnp.arange(2))
-        carry = rounds.start(game, keys, 100 * rounds.keeps_history(policy), 10)
+        carry = rounds.start(game, keys, 100 * keeps_history(policy), 10)
         slots = np.zeros(rounds.BLOCK, dtype=np.int32)
         fixed = (game, rounds.deal(game.problem, keys, 0), slots, np.asarray(0), np.asarray(100))
         assert MARKED in rounds.steps_of_a_block.lower(fixed, carry).as_text()

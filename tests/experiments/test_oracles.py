@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from oracles import plain, vectorised
 
 import banditsrl
-from banditsrl.experiments.held import hold
 from banditsrl.experiments.rounds import deal, named_keys
+from banditsrl.policies.held import hold
 from banditsrl.policies.history import BLOCK
 from banditsrl.problems.finite import Candidate
 

@@ -3,11 +3,12 @@
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
 import banditsrl
-from banditsrl.errors import BoundExceeded, InvalidArgument, InvalidType
+from banditsrl.errors import BoundExceeded, ContractViolation, InvalidArgument, InvalidType
 from banditsrl.experiments import rounds
 from banditsrl.experiments.simulate import lanes_of
 
@@ -237,3 +238,77 @@ def test_keys_are_split_by_name() -> None:
         keys = rounds.named_keys(np.arange(3))
         data = [np.asarray(jax.random.key_data(key)) for key in keys.values()]
     assert len({bytes(row) for block in data for row in block}) == 3 * len(keys)
+
+
+@pytest.mark.parametrize("base", [banditsrl.LinTS(draws=2), banditsrl.LinUCB()])
+@pytest.mark.parametrize("loss", ["eig", "weak", "span"])
+def test_no_bit_of_a_state_depends_on_the_lane_it_ran_in(base: Any, loss: str) -> None:
+    """From 13 dimensions on, a product that joins the seeds would round lanes differently."""
+    rng = np.random.default_rng(3)
+    features, theta = rng.standard_normal((20, 5, 13)), rng.standard_normal(13) / 13
+    rotation, _ = np.linalg.qr(rng.standard_normal((13, 13)))
+    problem = banditsrl.FiniteProblem(features @ theta, [features, features @ rotation])
+    policy = banditsrl.BanditSRL(problem.representations, base=base, sigma=0.3, loss=loss)
+    together = banditsrl.simulate(problem, policy, horizon=40, seeds=40)
+    for seed in (7, 39):
+        alone = banditsrl.simulate(problem, policy, horizon=40, seeds=[seed])
+        for one, other in zip(
+            jax.tree.leaves(alone.state), jax.tree.leaves(together.state), strict=True
+        ):
+            np.testing.assert_array_equal(np.asarray(one)[..., 0], np.asarray(other)[..., seed])
+
+
+class Stubborn:
+    """Plays one action, whatever is offered."""
+
+    def __init__(self, action: int) -> None:
+        self.action = action
+
+    def init(self, key: Any) -> Any:
+        return ()
+
+    def act(self, state: Any, context: Any, mask: Any, key: Any) -> banditsrl.Choice:
+        return banditsrl.policies.untested(jnp.asarray(self.action), jnp.asarray([1.0, 0.0]))
+
+    def learn(self, state: Any, context: Any, action: Any, reward: Any) -> Any:
+        return state
+
+
+@pytest.mark.parametrize("action", [1, 2, -1])
+def test_an_action_that_was_not_offered_ends_in_an_error(action: int) -> None:
+    problem = banditsrl.FiniteProblem(
+        [[1.0, 2.0], [0.5, 0.0]], available=[[True, False], [True, True]], noise="none"
+    )
+    with pytest.raises(ContractViolation, match="Stubborn must choose available actions, got one"):
+        banditsrl.simulate(problem, Stubborn(action), horizon=30, seeds=2)
+    assert banditsrl.simulate(problem, Stubborn(0), horizon=30, seeds=2).mean[-1] == 0.0
+
+
+def test_an_embedding_beyond_its_bound_is_warned_of(problem: banditsrl.FiniteProblem) -> None:
+    features = jnp.asarray(problem.representations[0].features)
+    short = banditsrl.representations.Mapped(lambda x: features[x], n_actions=5, dim=6, L=0.5)
+    policy = banditsrl.GLRT(banditsrl.LinUCB(short, sigma=0.3))
+    with pytest.warns(BoundExceeded, match=r"L = 0.5 was given but an embedding of norm \d"):
+        banditsrl.simulate(problem, policy, horizon=20, seeds=2)
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"problem": None}, "problem must have name, n_actions, .*, got NoneType without name"),
+        ({"policy": "linucb"}, "policy must have init, act, learn, got str without init"),
+        ({"policy": banditsrl.LinUCB}, "policy must be an object, got the class LinUCB itself"),
+        ({"steps": 4}, "steps must be a sequence of steps, got 4"),
+        ({"seeds": [2**70]}, r"seeds must be at most 2\^63 - 1"),
+        ({"horizon": 2**40}, "horizon must be at most 2147483647, got"),
+        ({"reward_bound": -1.0}, "reward_bound must be greater than 0, got -1"),
+        ({"progress": 3}, "progress must be a function, got 3"),
+    ],
+)
+def test_bad_arguments_are_refused_before_anything_runs(
+    problem: banditsrl.FiniteProblem, changed: dict[str, Any], message: str
+) -> None:
+    policy = banditsrl.Greedy(problem.representations[0])
+    arguments = {"problem": problem, "policy": policy, "horizon": 10, "seeds": 1, **changed}
+    with pytest.raises((InvalidArgument, InvalidType), match=message):
+        banditsrl.simulate(**arguments)

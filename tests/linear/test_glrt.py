@@ -182,8 +182,8 @@ BAD = [
         {"V": np.eye(3)},
         r"phi, theta and V must agree on dim, got shapes \(2, 2\), \(2,\), \(3, 3\)",
     ),
-    ({"V": np.diag([1.0, -1.0])}, "V must be positive definite, got a matrix that is not"),
-    ({"V": np.zeros((2, 2))}, "V must be positive definite, got a matrix that is not"),
+    ({"V": np.diag([1.0, -1.0])}, "V must be positive definite, got a smallest eigenvalue of -1"),
+    ({"V": np.zeros((2, 2))}, "V must be positive definite, got a smallest eigenvalue of 0"),
     ({"mask": [False, False]}, "mask must leave at least one available action, got none"),
     ({"mask": [True, True, True]}, r"mask must have shape \(2,\), got shape \(3,\)"),
     ({"mask": [[True, True]]}, r"mask must have shape \(2,\), got shape \(1, 2\)"),
@@ -265,3 +265,8 @@ def test_mapping_over_contexts_gives_the_same_numbers_as_one_by_one() -> None:
         assert float(together.glr[i]) == pytest.approx(direct_glr(alone), rel=1e-9)
     np.testing.assert_allclose(np.ravel(nested.glr), together.glr, rtol=1e-13)
     np.testing.assert_array_equal(np.ravel(nested.greedy), together.greedy)
+
+
+def test_a_matrix_that_is_symmetric_up_to_rounding_will_do() -> None:
+    V = np.array([[1.0, 1e-18], [0.0, 1.0]])
+    assert banditsrl.glr(np.eye(2), [1.0, 0.5], V=V) == pytest.approx(0.5 / np.sqrt(2.0))

@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -98,3 +99,60 @@ def test_what_does_not_fit_is_refused(tmp_path: Path) -> None:
     assert agent.n_rounds == 0
     with pytest.raises(InvalidArgument, match=r"sigma must be greater than 0, got 0\.0"):
         Stream(n_columns=2, n_actions=3, sigma=0.0)
+
+
+def test_whole_numbers_first_do_not_cut_fractions_later() -> None:
+    given = banditsrl.representations.Given(n_actions=2, dim=2, B=2.0)
+    twice = banditsrl.representations.Mapped(lambda x: 2.0 * x, n_actions=2, dim=2, B=2.0)
+    policy = banditsrl.BanditSRL([given, twice], base=banditsrl.LinUCB(), sigma=0.1)
+    contexts = [[[1, 0], [0, 1]], [[0.7, 0.3], [0.2, 0.9]], [[0.5, 0.25], [0.1, 0.3]]]
+    thetas = []
+    for first in (contexts[0], np.asarray(contexts[0], dtype=float)):
+        agent = Agent(policy)
+        for context in (first, *contexts[1:]):
+            agent.learn(context, 0, 0.5)
+        agent.learn(contexts[1], 1, 0.2)
+        thetas.append(np.asarray(agent.state.ridge.theta))
+    np.testing.assert_array_equal(*thetas)
+
+
+def test_an_agent_saved_before_its_first_reward_can_learn(tmp_path: Path) -> None:
+    policy = small("banditsrl-egreedy")
+    agent = Agent(policy)
+    agent.act(np.zeros(2))
+    agent.save(tmp_path / "agent.state")
+    loaded = Agent.load(tmp_path / "agent.state", policy)
+    for x, reward in rounds(3):
+        loaded.learn(x, 0, reward)
+    assert loaded.n_rounds == 3
+
+
+class Outside:
+    """Has phases, and says nothing else of itself."""
+
+    phase_growth = 2.0
+
+    def init(self, key: Any) -> Any:
+        return {"n": jnp.zeros(())}
+
+    def act(self, state: Any, context: Any, mask: Any, key: Any) -> banditsrl.Choice:
+        return banditsrl.policies.untested(jnp.argmax(mask), mask / mask.sum())
+
+    def learn(self, state: Any, context: Any, action: Any, reward: Any) -> Any:
+        return state
+
+    def refresh(self, state: Any, history: Any, key: Any) -> Any:
+        return {"n": 1.0 * history.n}
+
+
+def test_an_outside_policy_gets_its_history_and_is_asked_for_a_mask() -> None:
+    agent = Agent(Outside())
+    with pytest.raises(InvalidArgument, match="mask must be given, since Outside has no n_actions"):
+        agent.act(np.zeros(2))
+    for x, reward in rounds(5):
+        choice = agent.act(x, mask=[False, True, True])
+        assert int(choice.action) == 1
+        agent.learn(x, choice, reward)
+    assert float(agent.state["n"]) == 4.0
+    agent.policy.n_actions = 3
+    assert int(Agent(agent.policy).act(np.zeros(2)).action) == 0

@@ -57,7 +57,7 @@ def test_the_contract_is_kept_with_every_kind_of_context(
 ) -> None:
     """Rows of a table and vectors; every name, with features by index, is in `test_contract`."""
     policy = small(name, problems[kind])
-    assert len(banditsrl.check_policy(policy, problems[kind])) == 8
+    assert len(banditsrl.check_policy(policy, problems[kind])) == 9
 
 
 @pytest.mark.parametrize("name", NETWORKED + FOURIER)

@@ -185,3 +185,63 @@ def test_the_test_needs_a_representation_and_a_base_that_acts() -> None:
         banditsrl.GLRT({}, representation=np.ones((1, 2, 1)))
     with pytest.raises(InvalidArgument, match="glrt_scale must be at least 0, got -1"):
         banditsrl.GLRT(banditsrl.LinUCB(np.ones((1, 2, 1))), glrt_scale=-1)
+
+
+@pytest.mark.parametrize("keeps_data", [True, False])
+def test_a_base_with_phases_keeps_them_under_the_test(keeps_data: bool) -> None:
+    """BanditSRL looks at the history at the end of a phase, LEADER does not."""
+    problem = banditsrl.make_problem("vardim-misspecified", seed=0)
+    candidates = [problem.representations[k] for k in (0, 6, 8)]
+    settings: dict[str, Any] = {"sigma": 0.3, "offset": "tight"}
+    base: Any = banditsrl.Leader(candidates, **settings)
+    if keeps_data:
+        base = banditsrl.BanditSRL(candidates, base=banditsrl.LinUCB(), **settings)
+    policy = banditsrl.GLRT(
+        base, representation=problem.representations[1], sigma=0.3, glrt_scale=0.0
+    )
+    result = banditsrl.simulate(problem, policy, horizon=4_100, seeds=2)
+    assert result.phases[:3].tolist() == [2, 4, 8]
+    np.testing.assert_array_equal(np.asarray(result.state.base.active).T, [[1, 0, 0]] * 2)
+
+
+@pytest.mark.parametrize("base", [banditsrl.LinUCB(), banditsrl.EpsilonGreedy()])
+def test_statistics_of_a_base_that_keeps_its_own_do_not_drift(
+    problem: banditsrl.FiniteProblem, base: Any
+) -> None:
+    policy = banditsrl.GLRT(
+        base, representation=problem.representations[0], sigma=0.3, warm_start=False
+    )
+    with jax.enable_x64(True):
+        state = policy.init(KEY)
+        drifted = state.base._replace(root=1.5 * state.base.root)
+        after = policy.refresh(state._replace(base=drifted), None, KEY)  # type: ignore[arg-type]
+        np.testing.assert_allclose(after.base.root, state.base.root, rtol=1e-12)
+
+
+@pytest.mark.parametrize("kind", ["linucb", "glrt-linucb", "banditsrl-linucb", "leader"])
+@pytest.mark.parametrize(
+    ("context", "action", "message"),
+    [
+        (20, 0, "context must be an index below 20, got 20"),
+        (-1, 0, "context must be an index below 20, got -1"),
+        ([1, 2], 0, r"context must be one index, got shape \(2,\)"),
+        (None, 0, "context must be an integer index, got None"),
+        (3, 5, "action must be an index below 5, got 5"),
+        (3, -1, "action must be an index below 5, got -1"),
+        (3, True, "action must be an integer index, got True"),
+        (3, [1, 2], r"action must be one index, got shape \(2,\)"),
+    ],
+)
+def test_a_round_that_can_not_be_is_refused(
+    problem: banditsrl.FiniteProblem, kind: str, context: Any, action: Any, message: str
+) -> None:
+    policy = banditsrl.make_policy(kind, problem)
+    with pytest.raises((InvalidArgument, InvalidType), match=message):
+        policy.learn(policy.init(KEY), context, action, 0.5)
+
+
+def test_switches_are_true_or_false(problem: banditsrl.FiniteProblem) -> None:
+    with pytest.raises(InvalidType, match="warm_start must be True or False, got 'no'"):
+        banditsrl.make_policy("banditsrl-linucb", problem, warm_start="no")
+    with pytest.raises(InvalidType, match="eliminate must be True or False, got 'no'"):
+        banditsrl.Leader(problem.representations, eliminate="no")  # type: ignore[arg-type]

@@ -67,3 +67,12 @@ def test_a_policy_without_a_test_is_never_certified() -> None:
 def test_importing_changes_no_global_setting() -> None:
     assert not jax.config.jax_enable_x64
     assert jnp.zeros(1).dtype == jnp.float32
+
+
+def test_phases_do_not_stumble_over_rounding() -> None:
+    """1.1 * 170 is 187, and a little more in floating point."""
+    ends = phase_ends(1.1, 200)
+    exact = [2]
+    while -(-11 * exact[-1] // 10) <= 200:
+        exact.append(-(-11 * exact[-1] // 10))
+    assert ends == exact

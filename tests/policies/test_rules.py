@@ -223,3 +223,26 @@ def test_the_state_is_double_precision_and_the_world_is_not(data: dict[str, Any]
 def test_the_maximum_is_attained_up_to_rounding(values: list[float], best: list[bool]) -> None:
     with jax.enable_x64(True):
         assert maximisers(jnp.asarray(values, dtype=jnp.float64)).tolist() == best
+
+
+def test_thompson_sampling_shares_a_draw_among_equal_actions() -> None:
+    features = np.array([[[1.0, 0.0], [1.0, 0.0], [0.0, 1.0], [0.0, 1.0]]])
+    policy = banditsrl.LinTS(features, sigma=SIGMA, draws=4)
+    state = policy.init(jax.random.key(0))
+    choices = [policy.act(state, 0, None, jax.random.key(seed)) for seed in range(60)]
+    for choice in choices:
+        pmf = np.asarray(choice.pmf)
+        np.testing.assert_allclose(pmf[[0, 2]], pmf[[1, 3]])
+        assert pmf.sum() == pytest.approx(1.0)
+    assert {int(choice.action) for choice in choices} == {0, 1, 2, 3}
+
+
+def test_an_infinite_width_leaves_a_choice() -> None:
+    values = jnp.asarray([jnp.inf, 1.0, jnp.inf])
+    np.testing.assert_array_equal(maximisers(values), [True, False, True])
+
+
+@pytest.mark.parametrize("epsilon", [True, [0.1], 1.5, -0.1, "t^-1", None])
+def test_epsilon_is_a_schedule_a_number_or_a_function(epsilon: Any) -> None:
+    with pytest.raises(InvalidArgument, match="epsilon must be t\\^-1/3, t\\^-1/2, a number in"):
+        banditsrl.EpsilonGreedy(epsilon=epsilon)

@@ -1,5 +1,6 @@
 """States on disk: identical choices after loading, and clear refusals."""
 
+import functools
 import json
 from pathlib import Path
 from typing import Any
@@ -84,3 +85,67 @@ def test_descriptions_are_json_and_tell_functions_apart(problem: banditsrl.Finit
     described = json.loads(json.dumps(storage.describe(one)))
     assert described["class"] == "EpsilonGreedy"
     assert described["epsilon"]["function"].endswith("halves")
+
+
+@pytest.mark.parametrize("content", [b"", b"PK", b"no file of ours", "npy", "list", "no policy"])
+def test_what_is_no_state_file_is_called_damaged(
+    saved: tuple[Path, Any, Any], content: Any
+) -> None:
+    path, policy, _ = saved
+    headers = {"list": [1, 2], "no policy": {"schema": storage.SCHEMA, "keys": []}}
+    if content == "npy":
+        with path.open("wb") as file:
+            np.save(file, np.zeros(3))
+    elif content in headers:
+        with path.open("wb") as file:
+            np.savez(file, header=np.array(json.dumps(headers[content])))
+    else:
+        path.write_bytes(content)
+    with pytest.raises(StateFileError, match="is not a state file, or is damaged"):
+        banditsrl.load_state(path, policy)
+
+
+def test_flipped_bytes_are_noticed_or_harmless(saved: tuple[Path, Any, Any]) -> None:
+    path, policy, _ = saved
+    good = path.read_bytes()
+    for at in range(0, len(good), len(good) // 150):
+        path.write_bytes(good[:at] + bytes([good[at] ^ 0xFF]) + good[at + 1 :])
+        try:
+            banditsrl.load_state(path, policy)
+        except StateFileError:
+            continue
+
+
+def test_arrays_of_another_shape_are_refused(saved: tuple[Path, Any, Any]) -> None:
+    path, policy, state = saved
+    cut = state._replace(ridge=state.ridge._replace(V=state.ridge.V[:2, :2]))
+    with pytest.raises(StateFileError, match=r"array 0 must have shape \(6, 6\), got \(2, 2\)"):
+        banditsrl.save_state(path, policy, cut)
+    with pytest.raises(StateFileError, match="must hold 13 arrays, got 0"):
+        banditsrl.save_state(path, policy, None)
+
+
+@pytest.mark.parametrize("way", ["default", "partial"])
+def test_functions_that_differ_in_what_they_were_given_differ(way: str, tmp_path: Path) -> None:
+    def made(c: float) -> Any:
+        def constant(t: Any, c: float = c) -> Any:
+            return c + 0.0 * t
+
+        epsilon = constant if way == "default" else functools.partial(_scaled, c)
+        return banditsrl.EpsilonGreedy(np.ones((2, 2, 1)), epsilon=epsilon)
+
+    policy = made(0.1)
+    banditsrl.save_state(tmp_path / "state", policy, policy.init(KEY))
+    assert banditsrl.load_state(tmp_path / "state", made(0.1))
+    with pytest.raises(StateFileError, match="epsilon is not the same"):
+        banditsrl.load_state(tmp_path / "state", made(0.9))
+
+
+def _scaled(c: float, t: Any) -> Any:
+    return c + 0.0 * t
+
+
+def test_where_nothing_can_be_written_is_said(saved: tuple[Path, Any, Any]) -> None:
+    path, policy, state = saved
+    with pytest.raises(StateFileError, match=r"cannot be written \(it is a folder\)"):
+        banditsrl.save_state(path.parent, policy, state)

@@ -16,7 +16,7 @@ from banditsrl.linear import draws
 from banditsrl.problems.finite import (
     Candidate,
     FiniteProblem,
-    best_fit_error,
+    best_fit,
     verify_optimum,
     verify_realizable,
 )
@@ -228,10 +228,9 @@ def test_best_fit_error_is_the_largest_residual_of_the_normal_equations() -> Non
     rows = [(phi, means[at]) for at in np.ndindex(4, 3) for phi in [features[at]]]
     gram = sum(np.outer(phi, phi) for phi, _ in rows)
     theta = np.linalg.solve(gram, sum(mu * phi for phi, mu in rows))
-    problem = FiniteProblem(means)
-    assert best_fit_error(features, problem) == pytest.approx(
-        np.abs(features @ theta - means).max()
-    )
+    found, error = best_fit(features, means, np.ones((4, 3), dtype=bool))
+    np.testing.assert_allclose(found, theta)
+    assert error == pytest.approx(np.abs(features @ theta - means).max())
 
 
 GOOD = [[1.0, 0.0], [0.0, 1.0]]
@@ -245,8 +244,8 @@ BAD = [
     ({"mean_rewards": [1.0, 2.0]}, r"mean_rewards must have shape \(n_contexts, n_actions\), got"),
     ({"mean_rewards": np.ones((0, 2))}, r"mean_rewards must not be empty, got shape \(0, 2\)"),
     ({"rho": [1.0]}, r"rho must have shape \(2,\), got shape \(1,\)"),
-    ({"rho": [0.5, 0.6]}, "rho must be non-negative and sum to 1, got a sum of 1.1"),
-    ({"rho": [1.5, -0.5]}, "rho must be non-negative and sum to 1"),
+    ({"rho": [0.5, 0.6]}, "rho must sum to 1, got a sum of 1.1"),
+    ({"rho": [1.5, -0.5]}, "rho must be non-negative, got -0.5"),
     ({"rho": [0.5, math.nan]}, r"rho must be finite, got nan at index \(1,\)"),
     ({"noise": "cauchy"}, "noise must be one of gaussian, bernoulli, none, got 'cauchy'"),
     ({"noise_std": -0.1}, "noise_std must be at least 0, got -0.1"),
@@ -291,3 +290,47 @@ def test_tables_of_words_are_refused_by_name() -> None:
         FiniteProblem([["high", "low"]])
     with pytest.raises(InvalidType, match="noise_std must be a real number, got 'small'"):
         FiniteProblem(GOOD, noise_std="small")  # type: ignore[arg-type]
+
+
+def test_a_candidate_given_as_an_array_is_fitted_where_a_round_can_be() -> None:
+    rng = np.random.default_rng(0)
+    features, theta = rng.normal(size=(6, 4, 3)), np.array([1.0, -0.5, 0.8])
+    means = features @ theta
+    available = np.ones((6, 4), dtype=bool)
+    available[:3, 0] = False
+    elsewhere = features.copy()
+    elsewhere[:3, 0] = 50.0 * theta  # in cells that are never offered
+    rho = np.array([0.0, 0.2, 0.2, 0.2, 0.2, 0.2])
+    elsewhere[0] = -7.0  # in a context that never comes
+    problem = FiniteProblem(means, [features, elsewhere], available=available, rho=rho)
+    for candidate in problem.representations:
+        assert candidate.realizable
+        np.testing.assert_allclose(candidate.theta, theta)
+
+
+def test_a_fit_that_is_exact_up_to_a_file_s_rounding_counts() -> None:
+    rng = np.random.default_rng(1)
+    features, theta = rng.normal(size=(6, 4, 3)), np.array([1.0, -0.5, 0.8])
+    rounded = np.round(features @ theta, 7)
+    problem = FiniteProblem(rounded, [features])
+    assert problem.representations[0].realizable
+    verify_realizable(problem, 1e-6)
+
+
+def test_a_law_in_single_precision_is_taken_for_what_it_is() -> None:
+    law = np.full(7, 1 / 7, dtype=np.float32)
+    assert FiniteProblem(np.eye(7), rho=law).rho.sum() == pytest.approx(1.0, abs=1e-15)
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"available": [["yes", "no"], ["yes", "yes"]]}, "available must hold True and False only"),
+        ({"available": [[True], [True, False]]}, "available must be an array of shape"),
+        ({"representations": None}, "representations must be a sequence of candidates, got None"),
+        ({"noise": "none", "noise_std": -1.0}, "noise_std must be at least 0, got -1.0"),
+    ],
+)
+def test_further_bad_arguments(changed: dict[str, Any], message: str) -> None:
+    with pytest.raises((InvalidArgument, InvalidType), match=message):
+        FiniteProblem(GOOD, **changed)

@@ -340,3 +340,29 @@ def test_a_generator_that_draws_ties_refuses_its_problem(monkeypatch: pytest.Mon
     monkeypatch.setattr(synthetic, "_reference", tied)
     with pytest.raises(InvalidProblem, match="got two best actions in context 4"):
         vardim(variant="realizable")
+
+
+def test_a_generated_problem_takes_any_law_and_noise() -> None:
+    rho = np.zeros(20)
+    rho[3:] = 1 / 17
+    for name in ("vardim-realizable", "mixing"):
+        problem = banditsrl.make_problem(name, rho=rho, noise="none", seed=1)
+        np.testing.assert_allclose(problem.rho, rho)
+        assert problem.sigma == 0.0
+    assert banditsrl.make_problem("vardim-no-hls", noise_std=0.1).sigma == 0.1
+
+
+def test_a_law_under_which_a_claim_fails_is_refused() -> None:
+    """Two contexts can not span six dimensions."""
+    rho = np.zeros(20)
+    rho[:2] = 0.5
+    message = "representation 0 must be HLS, got optimal features of rank 2 in dimension 6"
+    with pytest.raises(InvalidProblem, match=message):
+        vardim(variant="realizable", rho=rho)
+
+
+def test_an_unknown_setting_gives_the_nearest_one() -> None:
+    with pytest.raises(UnknownName, match="no setting of mixing named 'sed'; did you mean 'seed'"):
+        banditsrl.make_problem("mixing", sed=1)
+    with pytest.raises(InvalidType, match="name must be a problem's name or a path, got 3"):
+        banditsrl.make_problem(3)  # type: ignore[arg-type]

@@ -3,13 +3,13 @@
 import inspect
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import Any
 
 from banditsrl.errors import BanditSRLError, InvalidArgument
 from banditsrl.experiments.spec import RunSpec, Settings, is_file
 from banditsrl.policies.catalogue import make_policy
-from banditsrl.problems.catalogue import PROBLEMS, make_problem
+from banditsrl.problems.catalogue import make_problem, settings_of
 from banditsrl.problems.tables import read_table
 from banditsrl.representations.spectrum import diagnose
 
@@ -35,10 +35,7 @@ def problem_settings(problem: str) -> set[str]:
     """The names of the settings that a problem takes."""
     if is_file(problem):
         return set() if problem.lower().endswith(".json") else _settings_of_tables()
-    maker = PROBLEMS[problem]
-    bound = set(maker.keywords) if isinstance(maker, partial) else set()
-    named = inspect.signature(maker).parameters.values()
-    return {p.name for p in named if p.kind is not p.VAR_KEYWORD} - bound
+    return set(settings_of(problem))
 
 
 def _settings_of_tables() -> set[str]:

@@ -29,7 +29,13 @@ def record(plan: Plan, *, title: str, command: str) -> None:
         cells[name] = _joined(cells[name], entry, plan.store) if name in cells else entry
     titles = {**before.get("titles", {}), _figures(plan): title}
     commands = [line for line in before.get("commands", []) if line != command]
-    plan.store.directory.mkdir(parents=True, exist_ok=True)
+    try:
+        plan.store.directory.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InvalidArgument(
+            f"out must be a folder that can be made or is there, got {plan.store.directory} "
+            f"({error.strerror})."
+        ) from error
     write_json(path, _document(list(cells.values()), titles, [*commands, command]))
 
 

@@ -18,9 +18,9 @@ from jax.typing import ArrayLike
 from numpy.typing import NDArray
 
 from banditsrl.experiments.brief import briefly
-from banditsrl.experiments.held import Held
 from banditsrl.experiments.kernels import one_function
 from banditsrl.linear import draws
+from banditsrl.policies.held import Held
 from banditsrl.policies.history import BLOCK, History, allocate, block_of, with_block
 from banditsrl.policies.policy import Choice, learned
 
@@ -107,12 +107,6 @@ def deal(held: Held, keys: dict[str, Array], block: ArrayLike) -> Deal:
     return dealt
 
 
-def keeps_history(policy: Any) -> bool:
-    """Whether a policy looks back at the end of a phase."""
-    phased = getattr(policy, "phase_growth", None) is not None
-    return phased and bool(getattr(policy, "uses_history", True))
-
-
 @partial(briefly, static_argnums=(2, 3))
 def start(game: Game, keys: dict[str, Array], capacity: int, rows: int) -> Carry:
     """Everything before the first step, with room for a history (if any) and for records."""
@@ -143,10 +137,11 @@ def advance(turn: Turn, carry: Carry) -> Carry:
     """
     history = carry.history
     if history is None:
-        return steps_of_a_block(turn, carry)
+        played: Carry = steps_of_a_block(turn, carry)
+        return played
     first: Any = turn[-2]
     start = np.asarray(first - first % BLOCK)
-    after = steps_of_a_block(turn, carry._replace(history=_cut(history, start)))
+    after: Carry = steps_of_a_block(turn, carry._replace(history=_cut(history, start)))
     return after._replace(history=_pasted(history, start, after.history))
 
 
@@ -200,7 +195,8 @@ def _round(
     context = dealt.contexts
     mask, means = problem.mask(context), problem.means(context)
     choice = policy.act(state, context, mask, dealt.keys)
-    played = (means * (jnp.arange(means.shape[0]) == choice.action)).sum()
+    available = mask & (jnp.arange(means.shape[0]) == choice.action)
+    played = jnp.where(available, means, -jnp.inf).max()  # of no available action: refused later
     reward = problem.reward(played, dealt.noises)
     state = learned(policy, state, context, choice.action, reward, choice.certified)
     regret = jnp.where(mask, means, -jnp.inf).max() - played

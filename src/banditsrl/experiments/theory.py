@@ -17,7 +17,7 @@ from banditsrl.errors import InvalidArgument
 from banditsrl.experiments.assumptions import violations
 from banditsrl.experiments.inequalities import MAX_LOG2, Analysis, first_power, first_time
 from banditsrl.linear.lanes import double
-from banditsrl.problems.finite import FiniteProblem
+from banditsrl.problems.finite import FiniteProblem, checked_problem
 from banditsrl.representations.spectrum import diagnose
 
 BASES = ("linucb", "egreedy")
@@ -96,7 +96,8 @@ def theory(
         >>> result.tau_elim, result.tau_opt == max(result.tau_hls, result.tau_glrt)
         (0.0, True)
     """
-    diagnoses = [diagnose(problem, k) for k in range(len(problem.representations))]
+    candidates = checked_problem(problem).representations
+    diagnoses = [diagnose(problem, k) for k in range(len(candidates))]
     if not diagnoses:
         raise InvalidArgument("problem must have at least one representation, got none.")
     analysis = Analysis(

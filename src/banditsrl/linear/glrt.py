@@ -13,12 +13,15 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from banditsrl.arguments import finite_array
+from banditsrl.arguments import booleans, finite_array
 from banditsrl.errors import InvalidArgument
 from banditsrl.linear.lanes import double, indices, lanes, rows_times
 
 SAME_EMBEDDING = 1e-12
 """Two embeddings nearer than this, relative to their V^-1 norms, are the same action."""
+
+SYMMETRIC = 1e-9
+"""Entries of a symmetric matrix may differ by this share of its largest one."""
 
 
 class Scores(NamedTuple):
@@ -89,13 +92,17 @@ def glr(phi: Any, theta: Any, *, V: Any, mask: Any = None) -> float:
         raise InvalidArgument(
             f"phi, theta and V must agree on dim, got shapes {phi.shape}, {theta.shape}, {V.shape}."
         )
-    if not np.allclose(V, V.T, rtol=1e-9, atol=0.0):
-        raise InvalidArgument("V must be symmetric, got a matrix that is not.")
+    asymmetry = np.abs(V - V.T).max()
+    if asymmetry > SYMMETRIC * np.abs(V).max():
+        raise InvalidArgument(f"V must be symmetric, got entries that differ by {asymmetry:.3g}.")
     available = checked_mask(mask, phi.shape[0])
     try:
-        lower = np.linalg.cholesky(V)
+        lower = np.linalg.cholesky((V + V.T) / 2.0)
     except np.linalg.LinAlgError:
-        raise InvalidArgument("V must be positive definite, got a matrix that is not.") from None
+        smallest = np.linalg.eigvalsh((V + V.T) / 2.0)[0]
+        raise InvalidArgument(
+            f"V must be positive definite, got a smallest eigenvalue of {smallest:.3g}."
+        ) from None
     return float(_glr(lower, theta, phi, available))
 
 
@@ -111,11 +118,11 @@ def checked_mask(mask: Any, n_actions: int) -> Array:
     """`mask` as a boolean (A,) array; None means every action. A mask known now is verified."""
     if mask is None:
         return jnp.ones(n_actions, dtype=bool)
-    if np.shape(mask) != (n_actions,):
-        raise InvalidArgument(f"mask must have shape ({n_actions},), got shape {np.shape(mask)}.")
     if isinstance(mask, jax.core.Tracer):
+        if mask.shape != (n_actions,):
+            raise InvalidArgument(f"mask must have shape ({n_actions},), got shape {mask.shape}.")
         return mask.astype(bool)
-    known = np.asarray(mask, dtype=bool)
+    known = booleans("mask", mask, (n_actions,))
     if not known.any():
         raise InvalidArgument("mask must leave at least one available action, got none.")
     return jnp.asarray(known)

@@ -4,7 +4,8 @@ The statistics determine the estimate, every confidence width, and the squared e
 parameter, so no policy ever needs to look back at its history for them. V^-1 is kept as a square
 root, V^-1 = S S^T, updated by a rank-one formula (Potter's): ||phi||_{V^-1} is then the plain norm
 of S^T phi, which can not become negative, and S is what Thompson sampling multiplies its noise
-with. A step costs O(d^2); `refreshed` recomputes S from V, against drift.
+with. A step costs O(d^2); `refreshed` recomputes S from V, against drift, as the symmetric root:
+it is the only one that does not jump when V moves by a rounding error.
 """
 
 from typing import NamedTuple
@@ -85,12 +86,12 @@ def from_spectrum(
 ) -> Ridge:
     """The statistics from `gram` = sum phi phi^T, its spectrum, and the other sums."""
     shifted = jnp.maximum(found.values, 0.0) + lam
-    root = found.vectors / jnp.sqrt(shifted)  # (d, d): scales the columns
+    root = (found.vectors / jnp.sqrt(shifted)) @ found.vectors.T  # (d, d)
     return Ridge(
         V=gram + lam * jnp.eye(gram.shape[0], dtype=jnp.float64),
         root=root,
         b=b,
-        theta=root @ (root.T @ b),
+        theta=root @ (root @ b),
         log_det=jnp.log(shifted / lam).sum(),
         n=n,
         yy=yy,
@@ -142,8 +143,9 @@ def squared_error(ridge: Ridge, theta: Array, *, lam: float) -> Array:
 def noise_estimate(ridge: Ridge, dim: Array) -> Array:
     """Sigma from the residuals: (RSS + d v) / n with v the raw second moment of the rewards.
 
-    The second term is what d fitted parameters could have absorbed; it makes the estimate too
-    large early, never too small, and vanishes as n grows. Before any reward it is one.
+    RSS includes the penalty lam ||theta||^2. The second term is what d fitted parameters could have
+    absorbed; it makes the estimate larger early and vanishes as n grows. Like any estimate it may
+    be too small: give sigma where it is known. Before any reward it is one.
     """
     residual = jnp.maximum(ridge.yy - (ridge.b * ridge.theta).sum(0), 0.0)
     n = jnp.maximum(ridge.n, 1.0)

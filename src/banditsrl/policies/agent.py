@@ -22,7 +22,7 @@ from banditsrl.errors import InvalidArgument
 from banditsrl.linear.lanes import double
 from banditsrl.policies.compiled import compiled
 from banditsrl.policies.history import BLOCK, History
-from banditsrl.policies.policy import Choice, phase_ends
+from banditsrl.policies.policy import Choice, keeps_history, phase_ends
 from banditsrl.policies.storage import load_state, save_state
 
 
@@ -62,7 +62,7 @@ class Agent:
         key, init_key = jax.random.split(jax.random.key(count("seed", seed, 0)))
         self._memory = _empty(policy.init(init_key), key)
         self._ends = _ends(policy)
-        self._remembers = bool(getattr(policy, "uses_history", False))
+        self._remembers = keeps_history(policy)
 
     @property
     def n_rounds(self) -> int:
@@ -161,12 +161,14 @@ def _kept(memory: Memory, context: NDArray[Any], *rest: Any) -> Memory:
     """The memory with one more round in its buffers."""
     at = int(memory.n) - 1
     if at == 0:
-        memory = memory._replace(contexts=np.zeros((0, *context.shape), dtype=context.dtype))
+        room = np.zeros((len(memory.actions), *context.shape), dtype=context.dtype)
+        memory = memory._replace(contexts=room)
     if context.shape != memory.contexts.shape[1:]:
         raise InvalidArgument(
             f"context must have shape {memory.contexts.shape[1:]} as before, got {context.shape}."
         )
-    memory = _grown(memory, at + 1)
+    wide = np.result_type(memory.contexts, context)  # whole numbers first, fractions later
+    memory = _grown(memory._replace(contexts=memory.contexts.astype(wide, copy=False)), at + 1)
     for name, value in zip(_BUFFERS, (context, *rest), strict=True):
         getattr(memory, name)[at] = value
     return memory

@@ -38,7 +38,14 @@ from banditsrl.linear.lanes import double
 from banditsrl.policies.certified import CertifiedState
 from banditsrl.policies.history import History
 from banditsrl.policies.neural import NNBanditSRL
-from banditsrl.policies.policy import Choice, Policy, checked_reward, quantile, setting
+from banditsrl.policies.policy import (
+    Choice,
+    Policy,
+    checked_action,
+    checked_reward,
+    quantile,
+    setting,
+)
 from banditsrl.policies.stacking import MEMORY, Stack, empty_stack, faded, stacked, weights
 from banditsrl.policies.wide import WideState, WideUCB, optimistic
 
@@ -159,7 +166,7 @@ class BanditSRLAuto(Policy):
         self, state: AutoState, context: Any, action: Any, reward: Any, certified: Any = False
     ) -> AutoState:
         """Compare the predictions, then teach both."""
-        reward = checked_reward(reward)
+        action, reward = checked_action(action, self.n_actions), checked_reward(reward)
         predicted = self.scores(state, context)[0][:, action]  # (E,)
         mixture = (state.weights @ predicted - reward) ** 2
         difference = (predicted[-1] - reward) ** 2 - mixture

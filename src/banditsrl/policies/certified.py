@@ -18,14 +18,22 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
-from banditsrl.arguments import at_least, one_of, positive, probability
+from banditsrl.arguments import at_least, flag, one_of, positive, probability
 from banditsrl.errors import InvalidType
 from banditsrl.linear.bounds import authors_beta, beta, ucb_width
 from banditsrl.linear.glrt import Ratio, checked_mask, ratio, score
 from banditsrl.linear.lanes import double, indices, row
-from banditsrl.linear.ridge import Ridge, empty, noise_estimate, observed
+from banditsrl.linear.ridge import Ridge, empty, noise_estimate, observed, refreshed
 from banditsrl.policies.linear import LinearPolicy, known_or, viewed
-from banditsrl.policies.policy import CONVENTIONS, Choice, Policy, checked_reward, learned, setting
+from banditsrl.policies.policy import (
+    CONVENTIONS,
+    Choice,
+    Policy,
+    checked_action,
+    checked_reward,
+    learned,
+    setting,
+)
 
 RADII = ("trace", "determinant")
 
@@ -86,6 +94,7 @@ class CertifiedPolicy(Policy):
         if self.glrt_scale is not None:
             at_least("glrt_scale", self.glrt_scale, 0.0)
         one_of("radius", self.radius, RADII)
+        flag("warm_start", self.warm_start)
         one_of("conventions", self.settings.conventions, CONVENTIONS)
         if isinstance(self.base, type):
             raise InvalidType(f"base must be a policy, got the class {self.base.__name__} itself.")
@@ -205,7 +214,7 @@ class CertifiedPolicy(Policy):
     ) -> CertifiedState:
         """Add the sample to the statistics, and tell the base if it was its round."""
         phi = self.embed(state, context)
-        reward = checked_reward(reward)
+        action, reward = checked_action(action, phi.shape[0]), checked_reward(reward)
         base = state.base
         if not self.shares:
             taught = self._taught(base, context, phi, action, reward)
@@ -246,6 +255,13 @@ class CertifiedPolicy(Policy):
     def decayed_delta(self, state: CertifiedState) -> Array:
         """Delta of this round, before it is shared out."""
         return self.settings.delta / (state.ridge.n + 1.0) ** self.delta_decay
+
+    def undrifted(self, state: CertifiedState) -> CertifiedState:
+        """With the statistics recomputed, and those that a linear base keeps for itself."""
+        lam = self.settings.lam
+        own = isinstance(self.base, LinearPolicy) and not self.shares
+        base = refreshed(state.base, lam=lam) if own else state.base
+        return state._replace(ridge=refreshed(state.ridge, lam=lam), base=base)
 
     def fresh_base(self, dim: int, key: Array) -> Any:
         """The base's own state at the start of a phase."""

@@ -3,17 +3,24 @@
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from banditsrl.arguments import finite_value, known_index
+from banditsrl.arguments import finite_value, one_index
+from banditsrl.errors import InvalidArgument
 from banditsrl.linear.glrt import checked_mask
 from banditsrl.linear.lanes import double
+from banditsrl.policies.held import Held, hold
 from banditsrl.policies.history import History
-from banditsrl.policies.policy import Choice, checked_reward, embeddings, learned
+from banditsrl.policies.policy import (
+    Choice,
+    checked_action,
+    checked_reward,
+    embeddings,
+    learned,
+)
 
 
 class Compiled(NamedTuple):
@@ -28,52 +35,56 @@ def compiled(policy: Any) -> Compiled:
     """A policy's verbs, for a loop that lives outside.
 
     - ``act(state, context, mask, key)`` gives a choice of NumPy arrays; a mask of None means that
-      every action is available.
+      every action is available (an outside policy needs an attribute `n_actions` for that).
     - ``learn(state, context, action, reward, certified)``: `certified` is what the choice said of
       itself; a policy with a test does not feed certified rounds to its base.
     - ``refresh(state, history, key)`` at the ends of phases, see `phase_ends`: BanditSRL selects
       its next representation there, other policies only undo the drift of their statistics.
     """
+    held, n_actions = hold(policy), _n_actions(policy)
 
     @double
     def act(state: Any, context: Any, mask: Any, key: Array) -> Choice:
         _known(policy, context)
-        if mask is not None:
-            mask = checked_mask(mask, _n_actions(policy) or len(mask))
-        choice: Choice = _act(policy, state, _arrays(context), mask, key)
+        if mask is None and n_actions is None:
+            raise InvalidArgument(
+                f"mask must be given, since {type(policy).__name__} has no n_actions, got None."
+            )
+        available = checked_mask(mask, n_actions or len(mask))
+        choice: Choice = _act(held, state, _arrays(context), available, key)
         host: Choice = jax.tree.map(np.asarray, choice)
         return host
 
     @double
     def learn(state: Any, context: Any, action: Any, reward: Any, certified: Any = False) -> Any:
         _known(policy, context)
-        known_index("action", action, _n_actions(policy) or np.iinfo(np.int32).max)
+        checked_action(action, n_actions or np.iinfo(np.int32).max)
         rest = (_arrays(context), jnp.asarray(action), checked_reward(reward))
-        return _learn(policy, state, *rest, jnp.asarray(certified))
+        return _learn(held, state, *rest, jnp.asarray(certified))
 
     @double
     def refresh(state: Any, history: History, key: Array) -> Any:
-        return _refresh(policy, state, history, key)
+        return _refresh(held, state, history, key)
 
     return Compiled(act, learn, refresh)
 
 
-@eqx.filter_jit
-def _act(policy: Any, state: Any, context: Any, mask: Any, key: Array) -> Choice:
-    choice: Choice = policy.act(state, context, mask, key)
+@jax.jit
+def _act(held: Held, state: Any, context: Any, mask: Array, key: Array) -> Choice:
+    choice: Choice = held.whole().act(state, context, mask, key)
     return choice
 
 
-@eqx.filter_jit
+@jax.jit
 def _learn(
-    policy: Any, state: Any, context: Any, action: Array, reward: Array, certified: Array
+    held: Held, state: Any, context: Any, action: Array, reward: Array, certified: Array
 ) -> Any:
-    return learned(policy, state, context, action, reward, certified)
+    return learned(held.whole(), state, context, action, reward, certified)
 
 
-@eqx.filter_jit
-def _refresh(policy: Any, state: Any, history: History, key: Array) -> Any:
-    return policy.refresh(state, history, key)
+@jax.jit
+def _refresh(held: Held, state: Any, history: History | None, key: Array) -> Any:
+    return held.whole().refresh(state, history, key)
 
 
 def _arrays(context: Any) -> Any:
@@ -92,4 +103,4 @@ def _known(policy: Any, context: Any) -> None:
         finite_value("context", leaf)
     for representation in embeddings(policy):
         if representation.n_contexts is not None:
-            known_index("context", context, representation.n_contexts)
+            one_index("context", context, representation.n_contexts)

@@ -6,6 +6,7 @@ them all on contexts of a given problem.
 
 import tempfile
 from collections.abc import Callable
+from numbers import Integral
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -15,9 +16,11 @@ import numpy as np
 from jax import Array
 from numpy.typing import NDArray
 
+from banditsrl.arguments import one_index
 from banditsrl.errors import BanditSRLError, ContractViolation
 from banditsrl.linear.draws import unkeyed
 from banditsrl.linear.lanes import double
+from banditsrl.policies.policy import Choice
 from banditsrl.policies.storage import load_state, save_state
 from banditsrl.representations.fixed import as_representation
 
@@ -32,6 +35,8 @@ class Case(NamedTuple):
     """A policy with a state that has seen a few rounds, and what to try next."""
 
     policy: Any
+    fresh: Any  # the state before the first round
+    first: Choice  # what was chosen from it
     state: Any
     context: Any
     mask: Array
@@ -72,10 +77,11 @@ def check_policy(policy: Any, problem: Any, *, representation: Any = None) -> tu
         raise
     except Exception as error:
         raise ContractViolation(
-            f"{type(policy).__name__} fails in its first rounds: {type(error).__name__}: {error}"
+            f"{type(policy).__name__} fails in its first rounds: {_in_short(error)}"
         ) from error
     checks: dict[str, Callable[[Case], None]] = {
         "same key, same choice": _is_repeatable,
+        "same rounds, same state": _learns_repeatably,
         "pmf is a distribution over the available actions": _has_a_pmf,
         "only available actions": _respects_the_mask,
         "inputs untouched": _leaves_inputs_alone,
@@ -91,7 +97,7 @@ def check_policy(policy: Any, problem: Any, *, representation: Any = None) -> tu
             raise
         except Exception as error:
             raise ContractViolation(
-                f"{type(policy).__name__} fails the check {name!r}: {type(error).__name__}: {error}"
+                f"{type(policy).__name__} fails the check {name!r}: {_in_short(error)}"
             ) from error
     return tuple(checks)
 
@@ -101,9 +107,10 @@ def _embedding(problem: Any, representation: Any) -> Callable[[Any], Any]:
     if representation is None:
         return lambda context: context
     dim = 0
-    if isinstance(representation, int):
+    if isinstance(representation, Integral):
+        one_index("representation", representation, len(problem.representations))
         dim = max(candidate.dim for candidate in problem.representations)
-        representation = problem.representations[representation]
+        representation = problem.representations[int(representation)]
     embedding = as_representation(representation)
     missing = max(dim - embedding.dim, 0)
     return lambda context: jnp.pad(embedding.embed(context), ((0, 0), (0, missing)))
@@ -114,24 +121,39 @@ def _played(policy: Any, problem: Any, embed: Callable[[Any], Any]) -> Case:
     keys = jax.random.split(jax.random.key(20221128), N_ROUNDS + 2)
     contexts = problem.contexts(keys[-1], N_ROUNDS + 1)
     mask = jnp.ones(problem.n_actions, dtype=bool)
-    state = policy.init(keys[-2])
+    last = embed(jax.tree.map(lambda leaf: leaf[-1], contexts))
+    fresh = state = policy.init(keys[-2])
+    first = policy.act(fresh, last, mask, keys[0])
     for i in range(N_ROUNDS):
         context = jax.tree.map(lambda leaf, i=i: leaf[i], contexts)
         choice = policy.act(state, embed(context), mask, keys[i])
         reward = problem.means(context)[choice.action]
         state = policy.learn(state, embed(context), choice.action, reward)
-    last = embed(jax.tree.map(lambda leaf: leaf[-1], contexts))
-    return Case(policy, state, last, mask, keys[0], problem.n_actions)
+    return Case(policy, fresh, first, state, last, mask, keys[0], problem.n_actions)
 
 
 def _is_repeatable(case: Case) -> None:
     first = case.policy.act(case.state, case.context, case.mask, case.key)
     again = case.policy.act(case.state, case.context, case.mask, case.key)
     _require(_same(first, again), case.policy, "must make the same choice with the same key")
+    later = case.policy.act(case.fresh, case.context, case.mask, case.key)
+    _require(
+        _same(case.first, later),
+        case.policy,
+        "must keep nothing outside its state: its first choice is another one after some rounds",
+    )
+
+
+def _learns_repeatably(case: Case) -> None:
+    once, again = (
+        case.policy.learn(case.state, case.context, case.first.action, 0.5) for _ in range(2)
+    )
+    _require(_same(once, again), case.policy, "must learn the same from the same round")
 
 
 def _has_a_pmf(case: Case) -> None:
-    for mask in (case.mask, case.mask.at[0].set(False)):
+    without_first = case.mask.at[0].set(case.n_actions == 1)
+    for mask in (case.mask, without_first):
         choice = case.policy.act(case.state, case.context, mask, case.key)
         pmf = np.asarray(choice.pmf)
         _require(
@@ -173,16 +195,13 @@ def _leaves_inputs_alone(case: Case) -> None:
 
 
 def _keeps_its_structure(case: Case) -> None:
-    choice = case.policy.act(case.state, case.context, case.mask, case.key)
-    after = case.policy.learn(case.state, case.context, choice.action, 0.5)
-
     def shape(state: Any) -> Any:
         return jax.tree.map(lambda leaf: (jnp.shape(leaf), jnp.asarray(leaf).dtype), state)
 
     _require(
-        shape(after) == shape(case.state),
+        shape(case.state) == shape(case.fresh),
         case.policy,
-        "must return from learn a state of the same structure, shapes and dtypes",
+        "must return from learn a state of the structure, shapes and dtypes that init gave it",
     )
 
 
@@ -218,6 +237,12 @@ def _step(case: Case) -> Callable[[Any, Any, Array, Array], tuple[Any, Any]]:
     return step
 
 
+def _in_short(error: Exception) -> str:
+    """An error in one line; all of it is in the exception's cause."""
+    lines = str(error).splitlines() or [""]
+    return f"{type(error).__name__}: {lines[0]}"
+
+
 def _require(holds: bool, policy: Any, rule: str) -> None:
     if not holds:
         raise ContractViolation(f"{type(policy).__name__} {rule}.")
@@ -225,7 +250,7 @@ def _require(holds: bool, policy: Any, rule: str) -> None:
 
 def _same(one: Any, other: Any) -> bool:
     pairs = zip(jax.tree.leaves(one), jax.tree.leaves(other), strict=True)
-    return all(_equal(np.asarray(a), np.asarray(b)) for a, b in pairs)
+    return all(_equal(np.asarray(unkeyed(a)), np.asarray(unkeyed(b))) for a, b in pairs)
 
 
 def _equal(one: NDArray[Any], other: NDArray[Any]) -> bool:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import KW_ONLY
+from numbers import Real
 
 import jax.numpy as jnp
 from jax import Array
@@ -27,9 +28,9 @@ class EpsilonGreedy(LinearPolicy):
     )
 
     def __check_init__(self) -> None:
-        if callable(self.epsilon) or self.epsilon in SCHEDULES:
+        if callable(self.epsilon) or (isinstance(self.epsilon, str) and self.epsilon in SCHEDULES):
             return
-        number = isinstance(self.epsilon, int | float)
+        number = isinstance(self.epsilon, Real) and not isinstance(self.epsilon, bool)
         if not number or not 0.0 <= float(self.epsilon) <= 1.0:
             raise InvalidArgument(
                 f"epsilon must be {', '.join(SCHEDULES)}, a number in [0, 1] or a function, "
@@ -50,6 +51,7 @@ class EpsilonGreedy(LinearPolicy):
         greedy = uniform_over(maximisers(available_values(view, view.values)))
         return (1.0 - epsilon) * greedy + epsilon * uniform_over(view.mask)
 
-    def worst_case_regret(self, T: Array, *, n_actions: int, **facts: Array) -> Array:
-        """Regret bound of known quantities, for the best-in-class loss."""
-        return jnp.asarray(egreedy_worst_case(T, n_actions=n_actions, **facts))
+    @property
+    def worst_case_regret(self) -> Callable[..., Array] | None:
+        """Regret bound of known quantities, for the best-in-class loss; of t^-1/3 only."""
+        return egreedy_worst_case if self.epsilon == "t^-1/3" else None

@@ -9,10 +9,11 @@ from jax import Array
 
 from banditsrl.errors import InvalidArgument
 from banditsrl.linear.lanes import double
-from banditsrl.linear.ridge import REFRESH_GROWTH, empty, refreshed
+from banditsrl.linear.ridge import REFRESH_GROWTH, empty
 from banditsrl.policies.certified import CertifiedPolicy, CertifiedState, Facts
 from banditsrl.policies.history import History
-from banditsrl.policies.linear import known_or, largest_norm
+from banditsrl.policies.linear import LinearPolicy, known_or, largest_norm
+from banditsrl.policies.policy import keeps_history
 from banditsrl.representations.fixed import Representation, as_representation
 
 
@@ -75,9 +76,13 @@ class GLRT(CertifiedPolicy):
 
     @double
     def refresh(self, state: CertifiedState, history: History, key: Array) -> CertifiedState:
-        """Recompute the square root of V^-1, against drift; nothing is reset."""
-        del history, key
-        return state._replace(ridge=refreshed(state.ridge, lam=self.settings.lam))
+        """Recompute the square root of V^-1, against drift, and end the base's phase if it has any.
+
+        The base sees the history of all rounds, certified ones included; nothing is reset.
+        """
+        if self._phased_base:
+            state = state._replace(base=self.base.refresh(state.base, history, key))
+        return self.undrifted(state)
 
     def report(self, state: CertifiedState) -> dict[str, Array]:
         """Nothing is chosen here."""
@@ -86,8 +91,20 @@ class GLRT(CertifiedPolicy):
 
     @property
     def phase_growth(self) -> float | None:
-        """The statistics are refreshed now and then, against drift."""
-        return REFRESH_GROWTH
+        """The base's, if it has phases; else the statistics are refreshed now and then."""
+        growth: float = self.base.phase_growth if self._phased_base else REFRESH_GROWTH
+        return growth
+
+    @property
+    def uses_history(self) -> bool:
+        """If the base does."""
+        return self._phased_base and keeps_history(self.base)
+
+    @property
+    def _phased_base(self) -> bool:
+        """Whether the base has phases of its own; a linear one's statistics are kept here."""
+        phased = getattr(self.base, "phase_growth", None) is not None
+        return phased and not isinstance(self.base, LinearPolicy)
 
     def embed(self, state: CertifiedState, context: Any) -> Array:
         """The embedding, (A, d)."""

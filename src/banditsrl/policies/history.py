@@ -28,7 +28,7 @@ class History(NamedTuple):
     actions: Array  # (capacity,) int32
     rewards: Array  # (capacity,) float64
     certified: Array  # (capacity,) bool: played greedily on a certificate, not by the base
-    n: Array  # ()
+    n: Any  # ()
 
     @property
     def capacity(self) -> int:
@@ -87,30 +87,30 @@ def _put(buffer: Array, at: Array, value: Any) -> Array:
 
 def block_of(history: History, first: Any) -> History:
     """The block of rounds that begins after round `first`, by itself; it may be partly empty."""
-    *buffers, n = history
 
     def cut(buffer: Array) -> Array:
         return jax.lax.dynamic_slice_in_dim(buffer, first, BLOCK)
 
-    return History(*jax.tree.map(cut, buffers), n=(n - first).astype(n.dtype))
+    block: History = jax.tree.map(cut, history._replace(n=()))
+    return block._replace(n=(history.n - first).astype(history.n.dtype))
 
 
 def with_block(history: History, first: Any, block: History) -> History:
     """The history with the block that begins after round `first` put in its place."""
-    (*buffers, _), (*news, n) = history, block
 
     def put(buffer: Array, new: Array) -> Array:
         return jax.lax.dynamic_update_slice_in_dim(buffer, new, first, axis=0)
 
-    return History(*jax.tree.map(put, buffers, news), n=(n + first).astype(n.dtype))
+    whole: History = jax.tree.map(put, history._replace(n=()), block._replace(n=()))
+    return whole._replace(n=(block.n + first).astype(history.n.dtype))
 
 
 def folded(history: History, start: T, step: Callable[[T, Rounds], T]) -> T:
     """Fold `step` over the blocks of the history that hold anything."""
 
     def block(i: Array, carry: T) -> T:
-        *rounds, n = block_of(history, i * BLOCK)
-        return step(carry, Rounds(*rounds, valid=jnp.arange(BLOCK) < n))
+        contexts, actions, rewards, certified, n = block_of(history, i * BLOCK)
+        return step(carry, Rounds(contexts, actions, rewards, certified, jnp.arange(BLOCK) < n))
 
     result: T = jax.lax.fori_loop(0, (history.n + BLOCK - 1) // BLOCK, block, start)
     return result

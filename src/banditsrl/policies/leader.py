@@ -14,7 +14,7 @@ import equinox as eqx
 import jax.numpy as jnp
 from jax import Array
 
-from banditsrl.arguments import above, at_least, one_of, positive, probability
+from banditsrl.arguments import above, at_least, flag, one_of, positive, probability
 from banditsrl.linear.bounds import OFFSETS, ucb_width
 from banditsrl.linear.glrt import checked_mask, score
 from banditsrl.linear.lanes import double, indices, lanes, row
@@ -25,6 +25,7 @@ from banditsrl.policies.policy import (
     CONVENTIONS,
     Choice,
     Policy,
+    checked_action,
     checked_reward,
     drawn,
     quantile,
@@ -69,6 +70,7 @@ class Leader(Policy):
         positive("lam", self.lam)
         probability("delta", self.delta)
         at_least("ucb_scale", self.ucb_scale, 0.0)
+        flag("eliminate", self.eliminate)
         above("gamma", self.gamma, 1.0)
         one_of("conventions", self.conventions, CONVENTIONS)
         OFFSETS[self._offset]
@@ -110,6 +112,7 @@ class Leader(Policy):
     ) -> LeaderState:
         """Add the sample to the statistics of every candidate."""
         del certified
+        action = checked_action(action, self.representations[0].n_actions)
         reward = checked_reward(reward)
         embedded = [r.embed(context) for r in self.representations]
         ridges = tuple(
@@ -140,10 +143,7 @@ class Leader(Policy):
         ridges = tuple(cropped(fits.ridge(m), r.dim) for m, r in enumerate(self.representations))
         if not self.eliminate:
             return state._replace(ridges=ridges)
-        active = self._compatible(state, fits)
-        if self.conventions == "authors":  # elimination is permanent
-            active = active & state.active
-        return LeaderState(ridges, active, state.largest_norm)
+        return LeaderState(ridges, self._compatible(state, fits), state.largest_norm)
 
     def report(self, state: LeaderState) -> dict[str, Array]:
         """The set Phi_t."""
@@ -168,6 +168,7 @@ class Leader(Policy):
         return compatible(
             fits.squared_errors / t,
             t,
+            state.active if self.conventions == "authors" else None,  # theirs leave for good
             dim=jnp.asarray([float(r.dim) for r in self.representations]),
             L=known([r.L for r in self.representations], state.largest_norm),
             B=known([r.B for r in self.representations], fits.theta_norms),

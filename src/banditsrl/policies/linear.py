@@ -23,6 +23,7 @@ from banditsrl.policies.policy import (
     CONVENTIONS,
     Choice,
     Policy,
+    checked_action,
     checked_reward,
     drawn,
     quantile,
@@ -142,7 +143,8 @@ class LinearPolicy(Policy):
         del certified
         phi = self._embedding.embed(context)
         norm = largest_norm(self._embedding, phi, state.largest_norm)
-        return LinearState(observed(state.ridge, row(phi, action), checked_reward(reward)), norm)
+        played = row(phi, checked_action(action, phi.shape[0]))
+        return LinearState(observed(state.ridge, played, checked_reward(reward)), norm)
 
     @double
     def refresh(self, state: LinearState, history: History, key: Array) -> LinearState:
@@ -196,5 +198,5 @@ def maximisers(values: Array) -> Array:
     XLA may compute a value once for the maximum and again for the comparison, with another last
     bit: without slack no action might attain it.
     """
-    size = jnp.where(values > -jnp.inf, jnp.abs(values), 0.0).max(0)
+    size = jnp.where(jnp.isfinite(values), jnp.abs(values), 0.0).max(0)
     return values >= values.max(0) - ROUNDING * size

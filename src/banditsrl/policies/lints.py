@@ -8,16 +8,17 @@ from jax import Array
 
 from banditsrl.arguments import at_least, count
 from banditsrl.linear.bounds import ucb_width
-from banditsrl.linear.lanes import indices, rows_times
-from banditsrl.policies.linear import LinearPolicy, View
-from banditsrl.policies.policy import setting
+from banditsrl.linear.lanes import rows_times
+from banditsrl.policies.linear import LinearPolicy, View, maximisers
+from banditsrl.policies.policy import drawn, quantile, setting, uniform_over
 
 
 class LinTS(LinearPolicy):
     """theta ~ N(theta_t, C^2 V^-1), then argmax of phi.theta, with C the width of LinUCB.
 
     The distribution of the argmax has no closed form, so `Choice.pmf` is a Monte-Carlo estimate
-    from `draws` further parameters and the one that was played (which keeps it positive).
+    from `draws` further parameters and the one that was played (which keeps it positive). Actions
+    that a parameter ranks equal, such as twins, share its draw.
     """
 
     _: KW_ONLY
@@ -33,26 +34,26 @@ class LinTS(LinearPolicy):
         """The pmf is estimated, never exact."""
         return self.draws
 
-    def randomness(self, key: Array, dim: int) -> tuple[Array, Array]:
-        """Standard normal parameters: the one that is played, and those for the pmf."""
+    def randomness(self, key: Array, dim: int) -> tuple[Array, Array, Array]:
+        """Standard normal parameters, the one played and those for the pmf; and a quantile."""
         play, estimate = jax.random.split(key)
-        return _normal(play, (1, dim)), _normal(estimate, (self.draws, dim))
+        return _normal(play, (1, dim)), _normal(estimate, (self.draws, dim)), quantile(key)
 
-    def choose(self, view: View, randomness: tuple[Array, Array]) -> tuple[Array, Array]:
+    def choose(self, view: View, randomness: tuple[Array, Array, Array]) -> tuple[Array, Array]:
         """Play one draw, and count how often each action wins in all of them."""
-        played, others = (self._wins(view, noise) for noise in randomness)
+        played, others = (self._wins(view, noise) for noise in randomness[:2])
         pmf = (played[0] + others.sum(0)) / (self.draws + 1.0)
-        return jnp.argmax(played[0], axis=0).astype(jnp.int32), pmf
+        return drawn(played[0], randomness[2]), pmf
 
     def _wins(self, view: View, noise: Array) -> Array:
-        """Which action wins under each drawn parameter, (draws, A), from noise (draws, d)."""
+        """The share of each action in a win under each drawn parameter, (draws, A)."""
         width = self.ts_scale * ucb_width(
             view.log_det, delta=view.level, sigma=view.sigma, lam=self.lam, B=view.B
         )
         deviation = rows_times(noise, jnp.swapaxes(view.whitened, 0, 1))  # (draws, A)
         sampled = jnp.where(view.mask, view.values + width * deviation, -jnp.inf)
-        winners = jnp.argmax(sampled, axis=1)
-        return winners[:, None] == indices(view.values.shape[0], view.values)[None]
+        wins = maximisers(jnp.swapaxes(sampled, 0, 1))  # (A, draws)
+        return jnp.swapaxes(uniform_over(wins), 0, 1)
 
 
 def _normal(key: Array, shape: tuple[int, int]) -> Array:

@@ -33,7 +33,8 @@ def warm_start(
         capacity: Room for this many further rounds in the history.
     """
     rewards = finite_array("rewards", rewards, "(n,)")
-    contexts = np.asarray(contexts) if isinstance(contexts, list) else contexts
+    listed = isinstance(contexts, tuple) and all(np.ndim(context) == 0 for context in contexts)
+    contexts = np.asarray(contexts) if isinstance(contexts, list) or listed else contexts
     actions = np.asarray(actions)
     n = len(rewards)
     if actions.shape != (n,) or not np.issubdtype(actions.dtype, np.integer):

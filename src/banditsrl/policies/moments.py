@@ -2,7 +2,8 @@
 
 For tables over finitely many contexts the history is first counted into cells (context, action),
 which makes a phase end cost O(X A d^2) however long the history is; any other representation is
-embedded block by block.
+embedded block by block. Both sides of a matrix product differ from seed to seed here: with one side
+in common XLA would join the seeds into one product, whose last bits depend on a seed's lane.
 """
 
 from collections.abc import Sequence
@@ -62,7 +63,7 @@ def uncertainty(
     """Largest over rounds of ||phi_s||^2_{V^-1}, with `root` S such that S S^T = V^-1."""
 
     def largest(phi: Array, valid: Array) -> Array:
-        return jnp.where(valid, ((phi @ root) ** 2).sum(-1), 0.0).max()
+        return ((jnp.where(valid[:, None], phi, 0.0) @ root) ** 2).sum(-1).max()
 
     if isinstance(candidate, Table) and counted is not None:
         flat = jnp.asarray(candidate.features).reshape(-1, candidate.dim)
@@ -106,11 +107,13 @@ def _cells(history: History, n_contexts: int, n_actions: int) -> Cells:
 
 def _of_table(table: Table, counted: Cells, needs_forms: bool) -> Moments:
     flat = jnp.asarray(table.features).reshape(-1, table.dim)  # (X A, d)
-    gram = flat.T @ (flat * counted.n[:, None])
+    played = flat * jnp.sqrt(counted.n)[:, None]
+    gram = played.T @ played
     forms = (jnp.zeros(()), jnp.zeros(()))
     if needs_forms:
         forms = _smallest_forms(flat, gram, counted.n > 0)
-    return Moments(gram, flat.T @ counted.y, jnp.asarray(table.L, jnp.float64), *forms)
+    b = (flat * counted.y[:, None]).sum(0)
+    return Moments(gram, b, jnp.asarray(table.L, jnp.float64), *forms)
 
 
 def _of_history(candidate: Representation, history: History, needs_forms: bool) -> Moments:
@@ -149,8 +152,10 @@ def _embedded(candidate: Representation, rounds: Rounds) -> tuple[Array, Array]:
 
 
 def _smallest_forms(phi: Array, gram: Array, valid: Array) -> tuple[Array, Array]:
-    forms = ((phi @ gram) * phi).sum(-1)
-    norms = (phi * phi).sum(-1)
-    unit = jnp.where(norms > 0, forms / jnp.where(norms > 0, norms, 1.0), jnp.inf)
+    """Of phi^T gram phi, and of the same of unit vectors; a zero vector normalises to zero."""
+    played = jnp.where(valid[:, None], phi, 0.0)
+    forms = ((played @ gram) * played).sum(-1)
+    norms = (played * played).sum(-1)
+    unit = forms / jnp.where(norms > 0, norms, 1.0)
     plain = jnp.where(valid, forms, jnp.inf).min()
     return plain, jnp.where(valid, unit, jnp.inf).min()

@@ -18,7 +18,7 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
-from banditsrl.arguments import above, one_of, positive
+from banditsrl.arguments import above, flag, one_of, positive
 from banditsrl.linear.glrt import Ratio
 from banditsrl.linear.lanes import double
 from banditsrl.linear.ridge import Ridge, empty, from_spectrum, squared_error
@@ -81,6 +81,7 @@ class NNBanditSRL(CertifiedPolicy):
         above("gamma", self.gamma, 1.0)
         one_of("refit", self.refit, REFITS)
         positive("refit_rate", self.refit_rate)
+        flag("guarded", self.guarded)
 
     @property
     def n_actions(self) -> int:

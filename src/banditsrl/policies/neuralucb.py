@@ -23,6 +23,7 @@ from banditsrl.policies.linear import maximisers
 from banditsrl.policies.policy import (
     Choice,
     Policy,
+    checked_action,
     checked_reward,
     drawn,
     quantile,
@@ -109,6 +110,7 @@ class NeuralUCB(Policy):
     ) -> NeuralUCBState:
         """Add the squared gradient of the action played; rewards wait for the next phase."""
         del certified
+        checked_action(action, self.n_actions)
         checked_reward(reward)
         _, squares = self._gradients(state.weights, context)
         return state._replace(Z=jax.tree.map(lambda z, g: z + g[action], state.Z, squares))

@@ -21,7 +21,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from banditsrl.arguments import above, count, finite_value
+from banditsrl.arguments import above, count, finite_value, one_index
 from banditsrl.errors import InvalidArgument
 from banditsrl.linear.lanes import indices
 from banditsrl.policies.history import History
@@ -114,6 +114,12 @@ def learned(policy: Any, state: Any, context: Any, action: Any, reward: Any, cer
     return policy.learn(state, context, action, reward)
 
 
+def keeps_history(policy: Any) -> bool:
+    """Whether a policy looks back at the end of a phase; an outside one does unless it says no."""
+    phased = getattr(policy, "phase_growth", None) is not None
+    return phased and bool(getattr(policy, "uses_history", True))
+
+
 def phase_ends(growth: float, horizon: int) -> list[int]:
     """The steps t_{j+1} = ceil(growth t_j), from t_0 = 1, that do not exceed the horizon.
 
@@ -122,11 +128,17 @@ def phase_ends(growth: float, horizon: int) -> list[int]:
         [2, 4, 8, 16]
     """
     above("gamma", growth, 1.0)
-    ends, step = [], math.ceil(growth)
+    ends, step = [], _next(growth, 1)
     while step <= count("horizon", horizon, 0):
         ends.append(step)
-        step = math.ceil(growth * step)
+        step = _next(growth, step)
     return ends
+
+
+def _next(growth: float, step: int) -> int:
+    """ceil(growth step), where a product such as 1.1 * 170 is 187 and not a rounding error more."""
+    product = growth * step
+    return max(math.ceil(product * (1.0 - 1e-12)), step + 1)
 
 
 def checked_reward(reward: Any) -> Array:
@@ -135,6 +147,12 @@ def checked_reward(reward: Any) -> Array:
         raise InvalidArgument(f"reward must be one number, got shape {np.shape(reward)}.")
     finite_value("reward", reward)
     return jnp.asarray(reward, dtype=jnp.float64)
+
+
+def checked_action(action: Any, n_actions: int) -> Any:
+    """`action` as it is; what is known not to be an index of an action is refused."""
+    one_index("action", action, n_actions)
+    return action
 
 
 def quantile(key: Array) -> Array:

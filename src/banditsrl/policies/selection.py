@@ -23,7 +23,8 @@ from banditsrl.representations.fixed import Representation
 from banditsrl.representations.losses import Evidence, Loss
 
 LOSS_TIE = 1e-9
-"""Losses closer than this times t are ties: on redundant features lambda_min is rounding noise."""
+"""Losses closer than this times t, and the scale of the loss, are ties: on redundant features
+lambda_min is rounding noise."""
 
 
 class Fits(NamedTuple):
@@ -58,11 +59,12 @@ def weigh(
     *,
     lam: float,
     sigma: float | None,
-    delta: float,
+    delta: float | Array,
     level: Array,
     offset: str,
     in_ball: bool,
     loss: Loss,
+    among: Array | None = None,
 ) -> Weighed:
     """Fit every candidate to the history, eliminate, and collect the evidence for the loss."""
     t = history.n.astype(jnp.float64)
@@ -83,7 +85,7 @@ def weigh(
         dim=dim,
         L=L,
         B=B,
-        active=compatible(errors, t, dim=dim, L=L, B=B, delta=delta, offset=offset),
+        active=compatible(errors, t, among, dim=dim, L=L, B=B, delta=delta, offset=offset),
         sigma=known([sigma] * len(candidates), jax.vmap(noise_estimate)(fits.ridges, dim)),
         lam=lam,
         delta=delta,
@@ -149,11 +151,24 @@ def fitted(
 
 
 def compatible(
-    errors: Array, t: Array, *, dim: Array, L: Array, B: Array, delta: float, offset: str
+    errors: Array,
+    t: Array,
+    among: Array | None,
+    *,
+    dim: Array,
+    L: Array,
+    B: Array,
+    delta: float | Array,
+    offset: str,
 ) -> Array:
-    """Phi_t as a boolean (M,) array, from the candidates' mean squared errors (M,)."""
+    """Phi_t as a boolean (M,) array, from the candidates' mean squared errors (M,).
+
+    `among` (M,) says which candidates are still there, if the others have left for good.
+    """
     slack = OFFSETS[offset](t, dim=dim, n_candidates=errors.shape[0], delta=delta, L=L, B=B)
-    return jnp.asarray(errors <= (errors + slack).min())
+    if among is None:
+        return jnp.asarray(errors <= (errors + slack).min())
+    return jnp.asarray(among & (errors <= jnp.where(among, errors + slack, jnp.inf).min()))
 
 
 def offset_name(given: str | None, *, authors: bool) -> str:
@@ -161,9 +176,10 @@ def offset_name(given: str | None, *, authors: bool) -> str:
     return given or ("tight" if authors else "paper")
 
 
-def smallest(losses: Array, evidence: Evidence, key: Array) -> Array:
+def smallest(losses: Array, loss: Loss, evidence: Evidence, key: Array) -> Array:
     """The active candidate of smallest loss, () index; ties are broken by the key."""
     contenders = jnp.where(evidence.active, losses, jnp.inf)
-    tied = contenders <= contenders.min() + LOSS_TIE * evidence.t
+    scale = jnp.where(evidence.active, loss.scale(evidence), 0.0).max()
+    tied = contenders <= contenders.min() + LOSS_TIE * evidence.t * scale
     lots = jax.random.uniform(key, losses.shape, dtype=jnp.float32)
     return jnp.argmax(jnp.where(tied, lots, -1.0)).astype(jnp.int32)

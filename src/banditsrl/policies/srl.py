@@ -16,11 +16,11 @@ import numpy as np
 from jax import Array
 from numpy.typing import NDArray
 
-from banditsrl.arguments import above
+from banditsrl.arguments import above, one_index
 from banditsrl.errors import InvalidArgument
 from banditsrl.linear.bounds import OFFSETS, phase_level
 from banditsrl.linear.lanes import double, entry
-from banditsrl.linear.ridge import Ridge, cropped, empty, padded, refreshed
+from banditsrl.linear.ridge import Ridge, cropped, empty, padded
 from banditsrl.policies.certified import CertifiedPolicy, CertifiedState, Facts
 from banditsrl.policies.history import History
 from banditsrl.policies.linear import LinearPolicy, known_or
@@ -104,11 +104,12 @@ class BanditSRL(CertifiedPolicy):
     @double
     def init(self, key: Array) -> CertifiedState:
         """Empty statistics of a first representation, drawn by the key (authors: the first)."""
+        base_key = jax.random.fold_in(key, 1)
         m = jax.random.randint(key, (), 0, self.n_candidates, dtype=jnp.int32)
         first = jnp.zeros_like(m) if self.authors else m
         return CertifiedState(
             ridge=empty(self.padded_dim, self.settings.lam),
-            base=self.fresh_base(self.padded_dim, key),
+            base=self.fresh_base(self.padded_dim, base_key),
             representation=first,
             active=jnp.ones(self.n_candidates, dtype=bool),
             phase=jnp.zeros((), dtype=jnp.int32),
@@ -125,6 +126,7 @@ class BanditSRL(CertifiedPolicy):
         """Candidate m's embedding of a context, padded with zeros, (A, d)."""
         if tables_only(self.representations):
             tables = self._stacked  # (M, X, A, d)
+            one_index("context", context, tables.shape[1])
             each = tables.reshape(-1, *tables.shape[2:])
             return entry(each, m * tables.shape[1] + context)
         return jnp.stack([self._wide(r.embed(context)) for r in self.representations])[m]
@@ -163,7 +165,8 @@ class BanditSRL(CertifiedPolicy):
     def refresh(self, state: CertifiedState, history: History, key: Array) -> CertifiedState:
         """Select the next representation and rebuild its statistics from all past rounds."""
         if self.n_candidates == 1:
-            return state._replace(ridge=refreshed(state.ridge, lam=self.settings.lam))
+            return self.undrifted(state)
+        _agree(state, history)
         select_key, base_key = jax.random.split(key)
         _, level = self.levels(state._replace(phase=state.phase + 1))
         weighed = weigh(
@@ -171,21 +174,21 @@ class BanditSRL(CertifiedPolicy):
             history,
             lam=self.settings.lam,
             sigma=self.settings.sigma,
-            delta=self.settings.delta,
+            delta=self.decayed_delta(state),
             level=level,
             offset=self._offset,
             in_ball=not self.authors,
             loss=self._loss,
+            among=state.active if self.authors else None,  # theirs leave for good
         )
-        active = weighed.evidence.active & (state.active if self.authors else True)
-        evidence = weighed.evidence._replace(active=active)
+        evidence = weighed.evidence
         losses = self._loss(evidence)
-        chosen = smallest(losses, evidence, select_key)
+        chosen = smallest(losses, self._loss, evidence, select_key)
         return CertifiedState(
             ridge=weighed.fits.ridge(chosen),
             base=self._next_base(history, chosen, base_key),
             representation=chosen,
-            active=active,
+            active=evidence.active,
             phase=state.phase + 1,
             largest_norm=weighed.largest_norms,
             loss=losses[chosen],
@@ -247,3 +250,12 @@ class BanditSRL(CertifiedPolicy):
         missing = max(self.padded_dim - phi.shape[-1], 0)
         cut = phi[..., : self.padded_dim]
         return jnp.pad(cut, [(0, 0)] * (phi.ndim - 1) + [(0, missing)])
+
+
+def _agree(state: CertifiedState, history: History) -> None:
+    """Refuse a history of other rounds than the state has learned, where that is known now."""
+    n = (history.n, state.ridge.n)
+    if not any(isinstance(number, jax.core.Tracer) for number in n) and int(n[0]) != int(n[1]):
+        raise InvalidArgument(
+            f"history must hold the {int(n[1])} rounds that the state has learned, got {int(n[0])}."
+        )

@@ -6,11 +6,13 @@ another policy is refused rather than half understood.
 """
 
 import dataclasses
+import functools
 import hashlib
 import json
 import os
 import types
 import zipfile
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -27,26 +29,43 @@ SCHEMA = 1
 
 HEADER = "header"
 
+DAMAGE = (
+    EOFError,
+    KeyError,
+    NotImplementedError,
+    TypeError,
+    ValueError,
+    zipfile.BadZipFile,
+    zlib.error,
+)
+"""What reading a file that is none of ours may raise: NumPy and zipfile have no error for it."""
+
 
 @double
 def save_state(path: str | Path, policy: Any, state: Any) -> None:
     """Write `state` of `policy` to a file, in one piece or not at all."""
     path = Path(path)
     leaves = jax.tree.leaves(state)
+    _verify(path, policy, state)
     header = {
         "schema": SCHEMA,
         "policy": describe(policy),
         "keys": [is_key(leaf) for leaf in leaves],
     }
     arrays = {f"leaf{i}": np.asarray(unkeyed(leaf)) for i, leaf in enumerate(leaves)}
-    partial = path.with_name(path.name + ".partial")
     if not path.parent.is_dir():
         raise StateFileError(f"{path}: cannot be written (there is no folder {path.parent}).")
-    with partial.open("wb") as file:
-        np.savez(file, allow_pickle=False, **{HEADER: np.array(json.dumps(header)), **arrays})
-        file.flush()
-        os.fsync(file.fileno())
-    partial.replace(path)
+    if path.is_dir():
+        raise StateFileError(f"{path}: cannot be written (it is a folder).")
+    partial = path.with_name(path.name + ".partial")
+    try:
+        with partial.open("wb") as file:
+            np.savez(file, allow_pickle=False, **{HEADER: np.array(json.dumps(header)), **arrays})
+            file.flush()
+            os.fsync(file.fileno())
+        partial.replace(path)
+    except OSError as error:
+        raise StateFileError(f"{path}: cannot be written ({error.strerror or error}).") from error
 
 
 @double
@@ -63,15 +82,25 @@ def load_state(path: str | Path, policy: Any) -> Any:
         raise StateFileError(
             f"{path}: holds the state of another policy ({difference(header['policy'], policy)})."
         )
-    example = jax.eval_shape(policy.init, jax.random.key(0))
-    expected = len(jax.tree.leaves(example))
-    if expected != len(leaves):
-        raise StateFileError(f"{path}: must hold {expected} arrays, got {len(leaves)}.")
     restored = [
         jax.random.wrap_key_data(array) if key else array
         for array, key in zip(jax.device_put(leaves), header["keys"], strict=True)
     ]
-    return jax.tree.unflatten(jax.tree.structure(example), restored)
+    _verify(path, policy, restored)
+    structure = jax.tree.structure(jax.eval_shape(policy.init, jax.random.key(0)))
+    return jax.tree.unflatten(structure, restored)
+
+
+def _verify(path: Path, policy: Any, state: Any) -> None:
+    """Refuse a state whose arrays are not those of the policy; buffers that start empty grow."""
+    expected = jax.tree.leaves(jax.eval_shape(policy.init, jax.random.key(0)))
+    found = jax.tree.leaves(state)
+    if len(expected) != len(found):
+        raise StateFileError(f"{path}: must hold {len(expected)} arrays, got {len(found)}.")
+    for i, (wanted, leaf) in enumerate(zip(expected, found, strict=True)):
+        shape = np.shape(leaf)
+        if shape != wanted.shape and 0 not in wanted.shape:
+            raise StateFileError(f"{path}: array {i} must have shape {wanted.shape}, got {shape}.")
 
 
 def describe(thing: Any) -> Any:
@@ -92,6 +121,9 @@ def _described_object(thing: Any) -> dict[str, Any]:
         return {"array": [str(array.dtype), list(array.shape), digest]}
     if callable(getattr(thing, "__wrapped__", None)):  # a compiled function: by what it compiles
         return _described_object(thing.__wrapped__)
+    if isinstance(thing, functools.partial):
+        parts = {"of": thing.func, "args": thing.args, "keywords": thing.keywords}
+        return {"class": "partial", **{name: describe(part) for name, part in parts.items()}}
     if hasattr(thing, "__code__"):
         return _described_function(thing)
     if isinstance(thing, dict):
@@ -108,6 +140,9 @@ def _described_function(function: Any) -> dict[str, Any]:
     """A function by its name, a digest of its code, and what it closes over."""
     code = hashlib.sha256(repr(_described_code(function.__code__)).encode())
     cells = [describe(cell.cell_contents) for cell in function.__closure__ or ()]
+    given = [*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()]
+    if given:
+        cells.append({"defaults": describe(given)})
     return {"function": function.__qualname__, "code": code.hexdigest()[:16], "closure": cells}
 
 
@@ -134,8 +169,11 @@ def _read(path: Path) -> tuple[dict[str, Any], list[Any]]:
     try:
         with path.open("rb") as raw, np.load(raw, allow_pickle=False) as file:
             header = json.loads(str(file[HEADER]))
-            return header, [file[f"leaf{i}"] for i in range(len(header["keys"]))]
+            leaves = [file[f"leaf{i}"] for i in range(len(header["keys"]))]
+            if "policy" in header and all(leaf.dtype.kind in "biuf" for leaf in leaves):
+                return header, leaves
+            raise ValueError("header")
     except OSError as error:
         raise StateFileError(f"{path}: cannot be read ({error.strerror or error}).") from error
-    except (KeyError, ValueError, zipfile.BadZipFile) as error:
+    except DAMAGE as error:
         raise StateFileError(f"{path}: is not a state file, or is damaged.") from error

@@ -18,7 +18,7 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
-from banditsrl.arguments import at_least, count, positive
+from banditsrl.arguments import above, at_least, count, positive
 from banditsrl.errors import InvalidArgument
 from banditsrl.linear.blocks import (
     Blocks,
@@ -34,6 +34,7 @@ from banditsrl.policies.linear import maximisers
 from banditsrl.policies.policy import (
     Choice,
     Policy,
+    checked_action,
     checked_reward,
     drawn,
     quantile,
@@ -83,6 +84,7 @@ class WideUCB(Policy):
             )
         at_least("ucb_scale", self.ucb_scale, 0.0)
         positive("lam", self.lam)
+        above("gamma", self.gamma, 1.0)
         count("n_scaling", self.n_scaling)
 
     @property
@@ -139,7 +141,8 @@ class WideUCB(Policy):
         self, state: WideState, context: Any, action: Any, reward: Any, certified: Any = False
     ) -> WideState:
         """Note what each embedding predicts, then add the sample to the block of its action."""
-        reward, action = checked_reward(reward), jnp.asarray(action)
+        action = jnp.asarray(checked_action(action, self.n_actions))
+        reward = checked_reward(reward)
         learners, predicted = [], []
         for wide, (scaling, blocks) in zip(self.wides, state.learners, strict=True):
             psi = wide.embed(scaling, context)[action]

@@ -5,6 +5,7 @@ number of candidate representations, each an (X, A, d) table. A context is its i
 """
 
 import copy
+from collections.abc import Sequence
 from typing import Any
 
 import equinox as eqx
@@ -13,13 +14,17 @@ import numpy as np
 from jax import Array
 from numpy.typing import NDArray
 
-from banditsrl.arguments import at_least, finite_array, one_of
-from banditsrl.errors import InvalidArgument, InvalidProblem
+from banditsrl.arguments import at_least, booleans, finite_array, one_of
+from banditsrl.errors import InvalidArgument, InvalidProblem, InvalidType
 from banditsrl.linear.draws import categories, normals, uniforms
 from banditsrl.linear.lanes import double, entry
 
-EXACT_FIT = 1e-9
-"""A candidate given as an array counts as realizable when its best fit is exact to this."""
+EXACT_FIT = 1e-6
+"""A candidate given as an array counts as realizable when its best fit is exact to this: arrays
+come from files, whose numbers were rounded."""
+
+SUM_TOLERANCE = 1e-6
+"""By how much probabilities may miss one: they may have been float32."""
 
 MOST_COMPARED = 64
 """Up to so many contexts, comparing with every one of them is faster than bisection."""
@@ -79,7 +84,7 @@ class FiniteProblem(eqx.Module):
     def __init__(
         self,
         mean_rewards: Any,
-        representations: tuple[Candidate, ...] = (),
+        representations: Sequence[Any] = (),
         *,
         name: str = "finite",
         rho: Any = None,
@@ -91,10 +96,11 @@ class FiniteProblem(eqx.Module):
         self.cumulative = np.cumsum(_distribution(rho, len(self.mean_rewards)))
         self.available = _availability(available, self.mean_rewards.shape)
         self.all_available = bool(self.available.all())
-        self.representations = tuple(_checked(c, self.mean_rewards) for c in representations)
+        self.representations = _candidates(representations, self.mean_rewards, self.possible)
         self.name = name
         self.noise = one_of("noise", noise, NOISES)
-        self.noise_std = at_least("noise_std", noise_std, 0.0) if noise == "gaussian" else 0.0
+        deviation = at_least("noise_std", noise_std, 0.0)
+        self.noise_std = deviation if noise == "gaussian" else 0.0
         low, high = self.mean_rewards[self.available].min(), self.mean_rewards[self.available].max()
         if noise == "bernoulli" and (low < 0 or high > 1):
             raise InvalidArgument(
@@ -191,6 +197,13 @@ class FiniteProblem(eqx.Module):
         return mean
 
 
+def checked_problem(problem: Any) -> FiniteProblem:
+    """A finite problem, for what needs its tables."""
+    if not isinstance(problem, FiniteProblem):
+        raise InvalidType(f"problem must be a FiniteProblem, got {type(problem).__name__}.")
+    return problem
+
+
 def verify_optimum(problem: FiniteProblem) -> None:
     """Refuse a problem without a unique optimal action, or without a positive gap."""
     if not problem.gap > 0.0:
@@ -213,18 +226,20 @@ def verify_realizable(problem: FiniteProblem, tolerance: float) -> None:
                     f"{problem.name}: representation {k} claims to be realizable to {tolerance:g}, "
                     f"got an error of {error:.3g}."
                 )
-        elif best_fit_error(candidate.features, problem) <= tolerance:
+        elif best_fit(candidate.features, problem.mean_rewards, problem.possible)[1] <= tolerance:
             raise InvalidProblem(
                 f"{problem.name}: representation {k} claims to be misspecified, "
                 f"got a linear fit exact to {tolerance:g}."
             )
 
 
-def best_fit_error(features: NDArray[np.float64], problem: FiniteProblem) -> float:
-    """Largest error of the best linear fit of the means, where a context and action can occur."""
-    rows, means = features[problem.possible], problem.mean_rewards[problem.possible]
-    theta = np.linalg.lstsq(rows, means, rcond=None)[0]
-    return float(np.abs(rows @ theta - means).max())
+def best_fit(
+    features: NDArray[np.float64], means: NDArray[np.float64], possible: NDArray[np.bool_]
+) -> tuple[NDArray[np.float64], float]:
+    """The best linear fit of the means where a context and action can occur, and its error."""
+    rows = features[possible]
+    theta = np.asarray(np.linalg.lstsq(rows, means[possible], rcond=None)[0], dtype=np.float64)
+    return theta, float(np.abs(rows @ theta - means[possible]).max())
 
 
 def _distribution(rho: Any, n_contexts: int) -> NDArray[np.float64]:
@@ -233,17 +248,17 @@ def _distribution(rho: Any, n_contexts: int) -> NDArray[np.float64]:
     law = finite_array("rho", rho, "(n_contexts,)")
     if law.shape != (n_contexts,):
         raise InvalidArgument(f"rho must have shape ({n_contexts},), got shape {law.shape}.")
-    if (law < 0).any() or abs(law.sum() - 1.0) > 1e-9:
-        raise InvalidArgument(f"rho must be non-negative and sum to 1, got a sum of {law.sum():g}.")
-    return law
+    if (law < 0).any():
+        raise InvalidArgument(f"rho must be non-negative, got {law.min():g}.")
+    if abs(law.sum() - 1.0) > SUM_TOLERANCE:
+        raise InvalidArgument(f"rho must sum to 1, got a sum of {law.sum():.9g}.")
+    return np.asarray(law / law.sum())
 
 
 def _availability(available: Any, shape: tuple[int, ...]) -> NDArray[np.bool_]:
     if available is None:
         return np.ones(shape, dtype=bool)
-    table = np.asarray(available, dtype=bool)
-    if table.shape != shape:
-        raise InvalidArgument(f"available must have shape {shape}, got shape {table.shape}.")
+    table = booleans("available", available, shape)
     if not table.any(axis=1).all():
         empty = int(np.argmin(table.any(axis=1)))
         raise InvalidArgument(
@@ -252,22 +267,26 @@ def _availability(available: Any, shape: tuple[int, ...]) -> NDArray[np.bool_]:
     return table
 
 
-def _checked(candidate: Any, means: NDArray[np.float64]) -> Candidate:
-    shape = means.shape
-    if not isinstance(candidate, Candidate):
-        features = finite_array("features", candidate, "(n_contexts, n_actions, dim)")
-        return _checked(_fitted(features, means), means)
-    return _of_shape(candidate, shape)
+def _candidates(
+    given: Any, means: NDArray[np.float64], possible: NDArray[np.bool_]
+) -> tuple[Candidate, ...]:
+    if not isinstance(given, Sequence | np.ndarray):
+        raise InvalidType(
+            f"representations must be a sequence of candidates, got {type(given).__name__}."
+        )
+    return tuple(
+        _of_shape(c if isinstance(c, Candidate) else _fitted(c, means, possible), means.shape)
+        for c in given
+    )
 
 
-def _fitted(features: NDArray[np.float64], means: NDArray[np.float64]) -> Candidate:
+def _fitted(source: Any, means: NDArray[np.float64], possible: NDArray[np.bool_]) -> Candidate:
     """A candidate given as an array: its best linear fit says whether it is realizable."""
+    features = finite_array("features", source, "(n_contexts, n_actions, dim)")
     if features.shape[:2] != means.shape:
-        return Candidate(features, np.zeros(features.shape[2]), False)
-    flat = features.reshape(-1, features.shape[-1])
-    theta = np.asarray(np.linalg.lstsq(flat, means.ravel(), rcond=None)[0], dtype=np.float64)
-    exact = np.abs(flat @ theta - means.ravel()).max() <= EXACT_FIT
-    return Candidate(features, theta, bool(exact))
+        return Candidate(features, np.zeros(features.shape[2]), False)  # refused by `_of_shape`
+    theta, error = best_fit(features, means, possible)
+    return Candidate(features, theta, error <= EXACT_FIT)
 
 
 def _of_shape(candidate: Candidate, shape: tuple[int, ...]) -> Candidate:

@@ -14,7 +14,7 @@ import numpy as np
 from jax import Array
 from numpy.typing import NDArray
 
-from banditsrl.arguments import count, finite_array, finite_value, known_index, one_of
+from banditsrl.arguments import count, finite_array, finite_value, one_index, one_of
 from banditsrl.errors import InvalidArgument
 
 CODES = ("blocks", "one-hot")
@@ -64,7 +64,7 @@ class Inputs(eqx.Module):
     def vector(self, context: Any) -> Array:
         """The vector of a context, (n_columns,)."""
         if self.table is not None:
-            known_index("context", context, self.table.shape[0])
+            one_index("context", context, self.table.shape[0])
             return self.table[jnp.asarray(context)]
         finite_value("context", context)
         vector = jnp.asarray(context, dtype=jnp.float32)

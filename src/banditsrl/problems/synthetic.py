@@ -7,6 +7,7 @@ problem verifies what its name promises and refuses to exist otherwise.
 """
 
 from functools import partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +15,13 @@ from numpy.typing import NDArray
 from banditsrl.arguments import count, one_of
 from banditsrl.errors import InvalidProblem
 from banditsrl.problems.catalogue import PROBLEMS
-from banditsrl.problems.finite import Candidate, FiniteProblem, verify_optimum, verify_realizable
+from banditsrl.problems.finite import (
+    Candidate,
+    FiniteProblem,
+    best_fit,
+    verify_optimum,
+    verify_realizable,
+)
 
 N_CONTEXTS, N_ACTIONS, DIM, NOISE_STD = 20, 5, 6, 0.3
 VARIANTS = ("realizable", "misspecified", "no-hls", "weak-hls")
@@ -41,7 +48,14 @@ RANK_TOLERANCE = 1e-6
 Table = NDArray[np.float64]
 
 
-def vardim(*, variant: str, seed: int = 0) -> FiniteProblem:
+def vardim(
+    *,
+    variant: str,
+    seed: int = 0,
+    rho: Any = None,
+    noise: str = "gaussian",
+    noise_std: float = NOISE_STD,
+) -> FiniteProblem:
     """The varying-dimension problem (paper, Section 5).
 
     Args:
@@ -50,6 +64,9 @@ def vardim(*, variant: str, seed: int = 0) -> FiniteProblem:
             one) or "weak-hls" (five ones appended to each of the six, so that none is HLS and the
             first is weakly so).
         seed: The problem seed; the same seed gives the same problem.
+        rho: Probability of every context, (20,); uniform by default.
+        noise: "gaussian" or "none" (the means are no probabilities).
+        noise_std: Standard deviation of Gaussian noise.
     """
     one_of("variant", variant, VARIANTS)
     rng = np.random.default_rng(count("seed", seed, 0))
@@ -64,7 +81,12 @@ def vardim(*, variant: str, seed: int = 0) -> FiniteProblem:
         "weak-hls": lambda: [_padded(candidate) for candidate in [hls, *collinear]],
     }
     problem = FiniteProblem(
-        means, tuple(variants[variant]()), name=f"vardim-{variant}", noise_std=NOISE_STD
+        means,
+        variants[variant](),
+        name=f"vardim-{variant}",
+        rho=rho,
+        noise=noise,
+        noise_std=noise_std,
     )
     verify_optimum(problem)
     verify_realizable(problem, REALIZABLE_TOLERANCE)
@@ -73,13 +95,16 @@ def vardim(*, variant: str, seed: int = 0) -> FiniteProblem:
     return problem
 
 
-def mixing(*, seed: int = 0) -> FiniteProblem:
+def mixing(
+    *, seed: int = 0, rho: Any = None, noise: str = "gaussian", noise_std: float = NOISE_STD
+) -> FiniteProblem:
     """Six candidates of optimal rank 5, none of which is HLS, but a mixture is.
 
     The parameter is absorbed into the features. In the k-th candidate the coordinates k and k+1
     of the optimal actions are replaced by their mean, so the direction e_k - e_{k+1} is lost. Any
     other action has some such pair of equal coordinates, so that a candidate's optimal actions
-    span it: the condition under which LEADER has constant regret.
+    span it: the condition under which LEADER is proved to have constant regret. The settings are
+    those of `vardim`.
     """
     rng = np.random.default_rng(count("seed", seed, 0))
     reference, theta = _reference(rng)
@@ -92,7 +117,9 @@ def mixing(*, seed: int = 0) -> FiniteProblem:
         features = spanned.copy()
         features[rows, best] = _levelled(weighted[rows, best], np.full(N_CONTEXTS, k))
         candidates.append(Candidate(features, np.ones(DIM), True, f"without e{k}-e{(k + 1) % DIM}"))
-    problem = FiniteProblem(means, tuple(candidates), name="mixing", noise_std=NOISE_STD)
+    problem = FiniteProblem(
+        means, candidates, name="mixing", rho=rho, noise=noise, noise_std=noise_std
+    )
     verify_optimum(problem)
     verify_realizable(problem, REALIZABLE_TOLERANCE)
     _verify_spanning(problem, None, weak=False)
@@ -144,20 +171,16 @@ def _levelled(features: Table, k: NDArray[np.int64]) -> Table:
 
 
 def _misspecified(reference: Table, means: Table, rng: np.random.Generator) -> list[Candidate]:
+    everywhere = np.ones(means.shape, dtype=bool)
     parts = [("half", reference[..., : DIM // 2]), ("third", reference[..., : DIM // 3])]
     random = [
         (f"random d={dim}", rng.standard_normal((N_CONTEXTS, N_ACTIONS, dim)))
         for dim in RANDOM_DIMS
     ]
     return [
-        Candidate(features, _best_theta(features, means), False, name)
+        Candidate(features, best_fit(features, means, everywhere)[0], False, name)
         for name, features in parts + random
     ]
-
-
-def _best_theta(features: Table, means: Table) -> Table:
-    flat = features.reshape(-1, features.shape[-1])
-    return np.asarray(np.linalg.lstsq(flat, means.ravel(), rcond=None)[0], dtype=np.float64)
 
 
 def _padded(candidate: Candidate) -> Candidate:
@@ -172,10 +195,9 @@ def _padded(candidate: Candidate) -> Candidate:
 
 def _verify_spanning(problem: FiniteProblem, spanning: int | None, *, weak: bool) -> None:
     """Among realizable candidates only `spanning` may have optimal features that span."""
-    rows = np.arange(problem.n_contexts)
     for k, candidate in enumerate(problem.representations):
-        optimal = candidate.features[rows, problem.optimal_actions]
-        everything = candidate.features.reshape(-1, candidate.dim)
+        optimal = _optimal(problem, candidate)
+        everything = candidate.features[problem.possible]
         target = _rank(everything) if weak else candidate.dim
         spans = _rank(optimal) == target
         if candidate.realizable and spans != (k == spanning):
@@ -191,17 +213,22 @@ def _verify_mixing(problem: FiniteProblem) -> None:
     """Every feature must lie in the span of the optimal ones of some candidate."""
     outside = np.full(problem.mean_rewards.shape, np.inf)
     for candidate in problem.representations:
-        optimal = candidate.features[np.arange(problem.n_contexts), problem.optimal_actions]
-        _, sizes, axes = np.linalg.svd(optimal)
+        _, sizes, axes = np.linalg.svd(_optimal(problem, candidate))
         lost = axes[int((sizes > RANK_TOLERANCE * sizes[0]).sum()) :]
         distance = np.linalg.norm(candidate.features @ lost.T, axis=-1)
-        outside = np.minimum(outside, distance)
+        outside = np.minimum(outside, np.where(problem.possible, distance, 0.0))
     if outside.max() > RANK_TOLERANCE:
         context, action = np.unravel_index(outside.argmax(), outside.shape)
         raise InvalidProblem(
             f"{problem.name}: some candidate's optimal features must span every feature, got a "
             f"distance of {outside.max():.2g} in context {context} for action {action}."
         )
+
+
+def _optimal(problem: FiniteProblem, candidate: Candidate) -> Table:
+    """The features of the optimal actions, one row per context that can occur."""
+    (contexts,) = np.nonzero(problem.rho > 0)
+    return candidate.features[contexts, problem.optimal_actions[contexts]]
 
 
 def _rank(rows: Table) -> int:

@@ -16,7 +16,7 @@ import numpy as np
 from jax import Array
 from numpy.typing import NDArray
 
-from banditsrl.arguments import count, finite_array, finite_value, known_index, positive
+from banditsrl.arguments import count, finite_array, finite_value, one_index, positive
 from banditsrl.errors import BoundExceeded, InvalidArgument, InvalidType
 from banditsrl.linear.lanes import double, entry
 from banditsrl.problems.finite import Candidate
@@ -93,7 +93,7 @@ class Table(Representation):
     @double
     def embed(self, context: Any) -> Array:
         """Look the features up, (A, d)."""
-        known_index("context", context, len(self.features))
+        one_index("context", context, len(self.features))
         return entry(jnp.asarray(self.features), context)
 
 

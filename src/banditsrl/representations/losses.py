@@ -6,6 +6,7 @@ span each other, `span` asks that exactly, and `bic` (best in class) also weighs
 algorithm's own regret bound.
 """
 
+import dataclasses
 from collections.abc import Callable
 from typing import Any, ClassVar, NamedTuple
 
@@ -33,7 +34,7 @@ class Evidence(NamedTuple):
     active: Array  # (M,) the set Phi_t
     sigma: Array  # (M,)
     lam: float
-    delta: float
+    delta: float | Array
     level: Array  # () the base's level in the phase that begins
     n_actions: int
 
@@ -47,6 +48,10 @@ class Loss(eqx.Module):
     def __call__(self, evidence: Evidence) -> Array:
         """One number per candidate, (M,); smaller is better."""
         raise NotImplementedError
+
+    def scale(self, evidence: Evidence) -> Array:
+        """What the numbers grow with when features are scaled, (M,): ties are relative to it."""
+        return jnp.ones_like(evidence.L)
 
 
 class Eig(Loss):
@@ -66,6 +71,10 @@ class Weak(Loss):
         """Negative smallest quadratic form, scaled by the norm bound."""
         return -evidence.weak / evidence.L**2
 
+    def scale(self, evidence: Evidence) -> Array:
+        """The form has four factors phi, of which the bound takes two."""
+        return evidence.L**2
+
 
 class WeakNormalised(Loss):
     """-min_s phi_s^T (V - lam I) phi_s / ||phi_s||^2 (paper, Appendix C.1.2)."""
@@ -75,6 +84,10 @@ class WeakNormalised(Loss):
     def __call__(self, evidence: Evidence) -> Array:
         """Negative smallest quadratic form of the unit features."""
         return -evidence.weak_normalised
+
+    def scale(self, evidence: Evidence) -> Array:
+        """As the weak loss."""
+        return evidence.L**2
 
 
 class Span(Loss):
@@ -162,8 +175,5 @@ def as_loss(source: Any, base: Any) -> Loss:
     if not isinstance(loss, Loss):
         raise InvalidType(f"loss must be a name or a Loss, got {source!r}.")
     if isinstance(loss, BestInClass) and loss.regret is None:
-        regret = getattr(base, "worst_case_regret", None)
-        loss = BestInClass(
-            regret=regret, gap=loss.gap, exponent=loss.exponent, tau_elim=loss.tau_elim
-        )
+        loss = dataclasses.replace(loss, regret=getattr(base, "worst_case_regret", None))
     return loss

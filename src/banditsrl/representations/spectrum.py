@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from banditsrl.errors import InvalidArgument
-from banditsrl.problems.finite import FiniteProblem
+from banditsrl.problems.finite import FiniteProblem, checked_problem
 from banditsrl.representations.fixed import Representation, Table, as_representation
 from banditsrl.representations.misspecification import misspecification
 
@@ -79,7 +79,7 @@ def diagnose(problem: FiniteProblem, representation: int | Any) -> Diagnosis:
         >>> banditsrl.diagnose(problem, 0).hls, banditsrl.diagnose(problem, 1).hls
         (True, False)
     """
-    features = _features(problem, representation)
+    features = _features(checked_problem(problem), representation)
     possible = problem.rho > 0
     weights = problem.rho[possible]
     table = features[possible]  # (X, A, d)

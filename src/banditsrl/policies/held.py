@@ -6,10 +6,13 @@ a list of arrays and at one hash, instead of at every field of every module; and
 differ in numbers only share a program.
 """
 
+from collections.abc import Hashable
 from typing import Any
 
 import jax
 import numpy as np
+
+from banditsrl.linear.lanes import double
 
 
 class Settings:
@@ -38,7 +41,7 @@ class Held:
     def whole(self) -> Any:
         """What was held, put together again."""
         arrays = iter(self.arrays)
-        leaves = [next(arrays) if leaf is None else leaf for leaf in self.settings.leaves]
+        leaves = [next(arrays) if leaf is None else _opened(leaf) for leaf in self.settings.leaves]
         return jax.tree.unflatten(self.settings.structure, leaves)
 
     def tree_flatten(self) -> tuple[tuple[Any, ...], Settings]:
@@ -51,15 +54,37 @@ class Held:
         return cls(arrays, settings)
 
 
+@double
 def hold(thing: Any) -> Held:
     """`thing`, a policy or a problem, separated; NumPy's arrays become JAX's, once."""
     leaves, structure = jax.tree.flatten(thing)
     arrays = [
         np.float64(leaf) if isinstance(leaf, float) else leaf for leaf in leaves if _is_number(leaf)
     ]
-    rest = [None if _is_number(leaf) else leaf for leaf in leaves]
+    rest = [None if _is_number(leaf) else _hashable(leaf) for leaf in leaves]
     return Held(tuple(jax.device_put(arrays)), Settings(structure, tuple(rest)))
 
 
 def _is_number(leaf: Any) -> bool:
     return isinstance(leaf, jax.Array | np.ndarray | np.generic | float)
+
+
+class _Itself:
+    """Something that has no hash, such as a plain dataclass: it is only equal to itself."""
+
+    def __init__(self, thing: Any) -> None:
+        self.thing = thing
+
+    def __hash__(self) -> int:
+        return id(self.thing)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Itself) and self.thing is other.thing
+
+
+def _hashable(leaf: Any) -> Any:
+    return leaf if isinstance(leaf, Hashable) else _Itself(leaf)
+
+
+def _opened(leaf: Any) -> Any:
+    return leaf.thing if isinstance(leaf, _Itself) else leaf
