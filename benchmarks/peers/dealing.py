@@ -20,8 +20,8 @@ from streams import Stream, regret_curve, save, stream_path
 
 import banditsrl
 from banditsrl.experiments import rounds
-from banditsrl.policies.held import hold
 from banditsrl.linear.lanes import double
+from banditsrl.policies.held import hold
 from banditsrl.policies.history import BLOCK
 
 N_CHECKED = BLOCK + 256

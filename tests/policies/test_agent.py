@@ -156,3 +156,19 @@ def test_an_outside_policy_gets_its_history_and_is_asked_for_a_mask() -> None:
     assert float(agent.state["n"]) == 4.0
     agent.policy.n_actions = 3
     assert int(Agent(agent.policy).act(np.zeros(2)).action) == 0
+
+
+@pytest.mark.parametrize("name", ["banditsrl-egreedy", "linucb", "banditsrl-auto"])
+def test_an_agent_can_start_from_a_log(name: str) -> None:
+    policy = small(name)
+    rng = np.random.default_rng(4)
+    log = {"contexts": rng.normal(size=(30, 2)), "actions": rng.integers(3, size=30)}
+    agent = Agent.from_log(policy, **log, rewards=rng.normal(size=30), seed=2)
+    assert agent.n_rounds == 30
+    for x, reward in rounds(40):
+        agent.learn(x, agent.act(x), reward)  # past the end of a phase
+    if name != "banditsrl-auto":  # one candidate: no history is kept
+        assert float(agent.state.ridge.n) == 70.0
+    else:
+        np.testing.assert_array_equal(agent._memory.contexts[:30], log["contexts"])
+        np.testing.assert_array_equal(agent._memory.actions[:30], log["actions"])

@@ -60,7 +60,7 @@ def test_a_file_of_another_version_is_refused(
     monkeypatch.setattr(storage, "SCHEMA", 99)
     banditsrl.save_state(path, policy, state)
     monkeypatch.undo()
-    with pytest.raises(StateFileError, match="schema must be 1, got 99; it was written by another"):
+    with pytest.raises(StateFileError, match="schema must be 2, got 99; it was written by another"):
         banditsrl.load_state(path, policy)
 
 
@@ -87,12 +87,12 @@ def test_descriptions_are_json_and_tell_functions_apart(problem: banditsrl.Finit
     assert described["epsilon"]["function"].endswith("halves")
 
 
-@pytest.mark.parametrize("content", [b"", b"PK", b"no file of ours", "npy", "list", "no policy"])
+@pytest.mark.parametrize("content", [b"", b"PK", b"no file of ours", "npy", "list", "no arrays"])
 def test_what_is_no_state_file_is_called_damaged(
     saved: tuple[Path, Any, Any], content: Any
 ) -> None:
     path, policy, _ = saved
-    headers = {"list": [1, 2], "no policy": {"schema": storage.SCHEMA, "keys": []}}
+    headers = {"list": [1, 2], "no arrays": {"digest": "", "n": 3}}
     if content == "npy":
         with path.open("wb") as file:
             np.save(file, np.zeros(3))
@@ -106,14 +106,26 @@ def test_what_is_no_state_file_is_called_damaged(
 
 
 def test_flipped_bytes_are_noticed_or_harmless(saved: tuple[Path, Any, Any]) -> None:
-    path, policy, _ = saved
+    path, policy, state = saved
     good = path.read_bytes()
     for at in range(0, len(good), len(good) // 150):
         path.write_bytes(good[:at] + bytes([good[at] ^ 0xFF]) + good[at + 1 :])
         try:
-            banditsrl.load_state(path, policy)
+            loaded = banditsrl.load_state(path, policy)
         except StateFileError:
             continue
+        for one, other in zip(jax.tree.leaves(loaded), jax.tree.leaves(state), strict=True):
+            np.testing.assert_array_equal(one, other)
+
+
+def test_a_file_of_the_first_version_is_called_that(saved: tuple[Path, Any, Any]) -> None:
+    path, policy, _ = saved
+    with path.open("wb") as file:
+        np.savez(
+            file, header=np.array(json.dumps({"schema": 1, "keys": [False]})), leaf0=np.ones(1)
+        )
+    with pytest.raises(StateFileError, match="schema must be 2, got 1; it was written by another"):
+        banditsrl.load_state(path, policy)
 
 
 def test_arrays_of_another_shape_are_refused(saved: tuple[Path, Any, Any]) -> None:
@@ -147,5 +159,6 @@ def _scaled(c: float, t: Any) -> Any:
 
 def test_where_nothing_can_be_written_is_said(saved: tuple[Path, Any, Any]) -> None:
     path, policy, state = saved
-    with pytest.raises(StateFileError, match=r"cannot be written \(it is a folder\)"):
+    with pytest.raises(StateFileError, match=r"cannot be written \(Is a directory\)"):
         banditsrl.save_state(path.parent, policy, state)
+    assert not list(path.parent.parent.glob("*.partial"))

@@ -5,11 +5,7 @@ arrays of everything the run carries. All randomness is dealt from the seed and 
 that continues from those arrays ends with the same numbers as one that never stopped.
 """
 
-import hashlib
-import json
-import os
 import time
-import zipfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
@@ -21,11 +17,10 @@ from numpy.typing import NDArray
 
 from banditsrl.errors import StateFileError
 from banditsrl.linear.draws import is_key, unkeyed
+from banditsrl.policies import archive
 
-SCHEMA = 2
+SCHEMA = 3
 """Raised whenever the layout of the file changes."""
-
-HEADER = "header"
 
 REST_PER_SAVE = 50.0
 """After a save that took s seconds the next one waits at least this many times s."""
@@ -103,8 +98,8 @@ class FileCheckpoint:
         if not path.exists():
             return None
         try:
-            header, arrays = _read(path)
-        except (OSError, KeyError, ValueError, EOFError, zipfile.BadZipFile):
+            header, arrays = archive.read(path)
+        except (OSError, archive.Damaged):
             self.say(f"{path}: is damaged and is ignored; the run starts again.")
             return None
         if (header.get("schema"), header.get("identity")) != (SCHEMA, self.identity):
@@ -121,17 +116,8 @@ class FileCheckpoint:
             "identity": self.identity,
             "step": saved.step,
             "seconds": self.spent + began - self._started,
-            "digest": _digest(saved.arrays),
-            "n": len(saved.arrays),
         }
-        named = {f"a{i}": array for i, array in enumerate(saved.arrays)}
-        path = self._file(batch)
-        partial = path.with_name(f"{path.name}.{os.getpid()}.partial")
-        with partial.open("wb") as file:
-            np.savez(file, allow_pickle=False, **{HEADER: np.array(json.dumps(header)), **named})
-            file.flush()
-            os.fsync(file.fileno())
-        partial.replace(path)
+        archive.write(self._file(batch), header, saved.arrays)
         self._last = time.monotonic()
         self._cost = self._last - began
 
@@ -174,20 +160,3 @@ def _like(leaf: Any, array: NDArray[Any]) -> Any:
         return array
     restored = jax.device_put(array)
     return jax.random.wrap_key_data(restored) if is_key(leaf) else restored
-
-
-def _read(path: Path) -> tuple[dict[str, Any], list[NDArray[Any]]]:
-    with path.open("rb") as raw, np.load(raw, allow_pickle=False) as file:
-        header: dict[str, Any] = json.loads(str(file[HEADER]))
-        arrays = [file[f"a{i}"] for i in range(int(header["n"]))]
-    if header["digest"] != _digest(arrays):
-        raise ValueError("checksum")
-    return header, arrays
-
-
-def _digest(arrays: Sequence[NDArray[Any]]) -> str:
-    digest = hashlib.blake2b(digest_size=16)
-    for array in arrays:
-        digest.update(f"{array.dtype}{array.shape}".encode())
-        digest.update(np.ascontiguousarray(array).data)
-    return digest.hexdigest()

@@ -22,6 +22,7 @@ from banditsrl.errors import InvalidArgument
 from banditsrl.linear.lanes import double
 from banditsrl.policies.compiled import compiled
 from banditsrl.policies.history import BLOCK, History
+from banditsrl.policies.logged import warm_start
 from banditsrl.policies.policy import Choice, keeps_history, phase_ends
 from banditsrl.policies.storage import load_state, save_state
 
@@ -63,6 +64,20 @@ class Agent:
         self._memory = _empty(policy.init(init_key), key)
         self._ends = _ends(policy)
         self._remembers = keeps_history(policy)
+
+    @classmethod
+    def from_log(
+        cls, policy: Any, *, contexts: Any, actions: Any, rewards: Any, seed: int = 0
+    ) -> "Agent":
+        """An agent that has already learned from logged rounds (see `warm_start`)."""
+        agent = cls(policy, seed=seed)
+        log = {"contexts": contexts, "actions": actions, "rewards": rewards}
+        state, history = warm_start(policy, agent._memory.key, **log)
+        n = int(history.n)
+        kept: dict[str, Any] = {name: np.array(getattr(history, name))[:n] for name in _BUFFERS}
+        memory = agent._memory._replace(state=state, n=np.asarray(n, dtype=np.int64))
+        agent._memory = _grown(memory._replace(**kept), n) if agent._remembers else memory
+        return agent
 
     @property
     def n_rounds(self) -> int:

@@ -8,11 +8,7 @@ another policy is refused rather than half understood.
 import dataclasses
 import functools
 import hashlib
-import json
-import os
 import types
-import zipfile
-import zlib
 from pathlib import Path
 from typing import Any
 
@@ -23,22 +19,10 @@ from jax import Array
 from banditsrl.errors import StateFileError
 from banditsrl.linear.draws import is_key, unkeyed
 from banditsrl.linear.lanes import double
+from banditsrl.policies import archive
 
-SCHEMA = 1
+SCHEMA = 2
 """Raised whenever the layout of a state or of the file changes."""
-
-HEADER = "header"
-
-DAMAGE = (
-    EOFError,
-    KeyError,
-    NotImplementedError,
-    TypeError,
-    ValueError,
-    zipfile.BadZipFile,
-    zlib.error,
-)
-"""What reading a file that is none of ours may raise: NumPy and zipfile have no error for it."""
 
 
 @double
@@ -52,18 +36,10 @@ def save_state(path: str | Path, policy: Any, state: Any) -> None:
         "policy": describe(policy),
         "keys": [is_key(leaf) for leaf in leaves],
     }
-    arrays = {f"leaf{i}": np.asarray(unkeyed(leaf)) for i, leaf in enumerate(leaves)}
     if not path.parent.is_dir():
         raise StateFileError(f"{path}: cannot be written (there is no folder {path.parent}).")
-    if path.is_dir():
-        raise StateFileError(f"{path}: cannot be written (it is a folder).")
-    partial = path.with_name(path.name + ".partial")
     try:
-        with partial.open("wb") as file:
-            np.savez(file, allow_pickle=False, **{HEADER: np.array(json.dumps(header)), **arrays})
-            file.flush()
-            os.fsync(file.fileno())
-        partial.replace(path)
+        archive.write(path, header, [np.asarray(unkeyed(leaf)) for leaf in leaves])
     except OSError as error:
         raise StateFileError(f"{path}: cannot be written ({error.strerror or error}).") from error
 
@@ -72,15 +48,21 @@ def save_state(path: str | Path, policy: Any, state: Any) -> None:
 def load_state(path: str | Path, policy: Any) -> Any:
     """Read the state that `save_state` wrote for the same policy."""
     path = Path(path)
-    header, leaves = _read(path)
+    try:
+        header, leaves = archive.read(path)
+    except OSError as error:
+        raise StateFileError(f"{path}: cannot be read ({error.strerror or error}).") from error
+    except archive.Damaged:
+        raise StateFileError(f"{path}: is not a state file, or is damaged.") from None
     if header.get("schema") != SCHEMA:
         raise StateFileError(
             f"{path}: schema must be {SCHEMA}, got {header.get('schema')!r}; "
             "it was written by another version."
         )
-    if header["policy"] != describe(policy):
+    written = header.get("policy")
+    if written != describe(policy):
         raise StateFileError(
-            f"{path}: holds the state of another policy ({difference(header['policy'], policy)})."
+            f"{path}: holds the state of another policy ({difference(written, policy)})."
         )
     restored = [
         jax.random.wrap_key_data(array) if key else array
@@ -163,17 +145,3 @@ def difference(written: Any, policy: Any) -> str:
         return f"{found}, not {wanted.get('class')}"
     name = next(k for k in {**written, **wanted} if written.get(k) != wanted.get(k))
     return f"{name} is not the same"
-
-
-def _read(path: Path) -> tuple[dict[str, Any], list[Any]]:
-    try:
-        with path.open("rb") as raw, np.load(raw, allow_pickle=False) as file:
-            header = json.loads(str(file[HEADER]))
-            leaves = [file[f"leaf{i}"] for i in range(len(header["keys"]))]
-            if "policy" in header and all(leaf.dtype.kind in "biuf" for leaf in leaves):
-                return header, leaves
-            raise ValueError("header")
-    except OSError as error:
-        raise StateFileError(f"{path}: cannot be read ({error.strerror or error}).") from error
-    except DAMAGE as error:
-        raise StateFileError(f"{path}: is not a state file, or is damaged.") from error
