@@ -164,8 +164,9 @@ def summary_table(title: str, rows: list[Row]) -> Table:
 
 
 def _numbers(row: Row) -> tuple[str, ...]:
+    error = "" if math.isnan(row.stderr) else f" ± {row.stderr:.1f}"  # one seed has none
     return (
-        f"{row.regret:.1f} ± {row.stderr:.1f}",
+        f"{row.regret:.1f}{error}",
         f"{row.second_half:.2f}",
         f"{row.flat_seeds}/{row.n_seeds}",
         f"{row.certified:.1%}",

@@ -246,3 +246,17 @@ def test_an_infinite_width_leaves_a_choice() -> None:
 def test_epsilon_is_a_schedule_a_number_or_a_function(epsilon: Any) -> None:
     with pytest.raises(InvalidArgument, match="epsilon must be t\\^-1/3, t\\^-1/2, a number in"):
         banditsrl.EpsilonGreedy(epsilon=epsilon)
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "message"),
+    [
+        (lambda t: 0.1 if t < 5 else 0.01, "written with jax.numpy, got TracerBool"),
+        (lambda t: np.power(float(t), -0.5), "written with jax.numpy, got Concretization"),
+        (lambda t: jnp.ones(2) * t, r"epsilon must return one number, got shape \(2,\)"),
+        (lambda t: t * jnp.nan, r"epsilon\(1\) must be finite, got nan"),
+    ],
+)
+def test_a_function_for_epsilon_is_tried_when_it_is_given(epsilon: Any, message: str) -> None:
+    with pytest.raises(InvalidArgument, match=message):
+        banditsrl.EpsilonGreedy(epsilon=epsilon)

@@ -221,3 +221,8 @@ def test_a_bad_value_is_refused_by_name(
     with pytest.raises(BanditSRLError, match=message) as refused:
         read_problem(written(tmp_path, content))
     assert isinstance(refused.value, InvalidArgument | TypeError)
+
+
+def test_where_nothing_can_be_written_is_said(tmp_path: Path) -> None:
+    with pytest.raises(InvalidProblem, match=r"x.json: cannot be written \(No such file"):
+        write_problem(mixing(), tmp_path / "no" / "x.json")

@@ -4,10 +4,13 @@ from collections.abc import Callable
 from dataclasses import KW_ONLY
 from numbers import Real
 
+import jax
 import jax.numpy as jnp
 from jax import Array
 
+from banditsrl.arguments import finite_value
 from banditsrl.errors import InvalidArgument
+from banditsrl.linear.lanes import double
 from banditsrl.linear.regret import egreedy_worst_case
 from banditsrl.policies.linear import LinearPolicy, View, available_values, maximisers
 from banditsrl.policies.policy import setting, uniform_over
@@ -28,7 +31,10 @@ class EpsilonGreedy(LinearPolicy):
     )
 
     def __check_init__(self) -> None:
-        if callable(self.epsilon) or (isinstance(self.epsilon, str) and self.epsilon in SCHEDULES):
+        if callable(self.epsilon):
+            _check_function(self.epsilon)
+            return
+        if isinstance(self.epsilon, str) and self.epsilon in SCHEDULES:
             return
         number = isinstance(self.epsilon, Real) and not isinstance(self.epsilon, bool)
         if not number or not 0.0 <= float(self.epsilon) <= 1.0:
@@ -55,3 +61,19 @@ class EpsilonGreedy(LinearPolicy):
     def worst_case_regret(self) -> Callable[..., Array] | None:
         """Regret bound of known quantities, for the best-in-class loss; of t^-1/3 only."""
         return egreedy_worst_case if self.epsilon == "t^-1/3" else None
+
+
+@double
+def _check_function(epsilon: Callable[[Array], Array]) -> None:
+    """Refuse a function that can not be compiled, or that gives anything but one number."""
+    step = jnp.ones((), dtype=jnp.float64)
+    try:
+        shape = jax.eval_shape(lambda t: jnp.asarray(epsilon(t)), step).shape
+        finite_value("epsilon(1)", epsilon(step))
+    except (TypeError, jax.errors.JAXTypeError) as error:
+        raise InvalidArgument(
+            "epsilon must be a function of the step that is written with jax.numpy, got "
+            f"{type(error).__name__} from {epsilon!r}."
+        ) from error
+    if shape != ():
+        raise InvalidArgument(f"epsilon must return one number, got shape {shape}.")

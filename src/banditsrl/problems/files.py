@@ -60,7 +60,10 @@ def write_problem(problem: FiniteProblem, path: str | Path) -> None:
             for candidate in problem.representations
         ],
     }
-    Path(path).write_text(json.dumps(document))
+    try:
+        Path(path).write_text(json.dumps(document))
+    except OSError as error:
+        raise InvalidProblem(f"{path}: cannot be written ({error.strerror}).") from error
 
 
 def _parsed(path: Path) -> dict[str, Any]:
