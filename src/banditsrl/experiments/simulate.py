@@ -7,8 +7,7 @@ the policy changes neither the contexts nor the noise. The rounds themselves are
 
 import inspect
 import time
-import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import jax
@@ -18,8 +17,8 @@ from jax import Array
 from numpy.typing import NDArray
 
 from banditsrl.arguments import count, positive
-from banditsrl.errors import BoundExceeded, ContractViolation, InvalidArgument, InvalidType
-from banditsrl.experiments import rounds
+from banditsrl.errors import InvalidType
+from banditsrl.experiments import checks, rounds
 from banditsrl.experiments.checkpoint import Checkpoint, Saved, Slot, strong, unpacked
 from banditsrl.experiments.result import Result
 from banditsrl.experiments.rounds import Carry, Game, Tally
@@ -27,7 +26,6 @@ from banditsrl.linear.draws import is_key
 from banditsrl.linear.lanes import double
 from banditsrl.policies.held import hold
 from banditsrl.policies.history import BLOCK
-from banditsrl.policies.linear import ROUNDING
 from banditsrl.policies.policy import (
     Policy,
     embeddings,
@@ -42,21 +40,11 @@ LANES = 40
 MOST_IN_LANES = 64
 """With embeddings of more dimensions one seed keeps a core busy, and padding would be a waste."""
 
-LONGEST = 2**31 - 1
-"""Steps of a run: the history counts them in 32 bits."""
-
 ROWS = 128
 """Records are kept in a multiple of so many rows: programs are compiled for the number."""
 
 WORTH_A_PROGRAM = 4096
 """Steps of a run from which on it pays to compile a cheaper program for some of its phases."""
-
-PROBLEM = ("name", "n_actions", "contexts", "noises", "means", "mask", "reward")
-POLICY = ("init", "act", "learn")
-"""What the two sides of a simulation must have."""
-
-N_RECORDS = 100
-"""Steps recorded when none are named."""
 
 Progress = Callable[..., None]
 
@@ -117,12 +105,12 @@ def simulate(
         True
     """
     started = time.perf_counter()
-    _are_players(problem, policy)
+    checks.check_players(problem, policy)
     if reward_bound is not None:
         positive("reward_bound", reward_bound)
     if not (progress is None or callable(progress)):
         raise InvalidType(f"progress must be a function, got {progress!r}.")
-    chosen = _seeds(seeds)
+    chosen = checks.chosen_seeds(seeds)
     plan = _plan(problem, policy, count("horizon", horizon), steps)
     batches = []
     for index, first in enumerate(range(0, len(chosen), plan.lanes)):
@@ -131,8 +119,8 @@ def simulate(
         batches.append(_run(plan, batch, tell, Slot(checkpoint, index)))
     seconds = time.perf_counter() - started
     result = _result(plan, chosen, batches, name=name, seconds=seconds)
-    _refuse_what_was_not_offered(result)
-    _warn(result, policy, reward_bound)
+    checks.refuse_what_was_not_offered(result)
+    checks.warn_of_bounds(result, policy, reward_bound)
     return result
 
 
@@ -145,7 +133,6 @@ def lanes_of(policy: Any) -> int:
 
 
 def _plan(problem: Any, policy: Any, horizon: int, steps: Sequence[int] | None) -> Plan:
-    _agree(problem, policy)
     growth = getattr(policy, "phase_growth", None)
     game = Game(hold(policy), hold(getattr(problem, "bare", problem)))
     return Plan(
@@ -153,7 +140,7 @@ def _plan(problem: Any, policy: Any, horizon: int, steps: Sequence[int] | None) 
         problem,
         game,
         horizon,
-        recorded_steps(steps, horizon),
+        checks.recorded_steps(steps, horizon),
         phase_ends(growth, horizon) if growth else [],
         lanes_of(policy),
     )
@@ -201,33 +188,6 @@ def _resumed(
     game = _narrowed(plan, reports[-1], ended[-1]) if ended else whole
     carry, _ = unpacked(strong(_handed_over(carry, whole, game)), rest)
     return saved.step, game, reports, carry
-
-
-def _are_players(problem: Any, policy: Any) -> None:
-    """Refuse what is no problem or no policy, by what it lacks."""
-    for name, thing, verbs in (("problem", problem, PROBLEM), ("policy", policy, POLICY)):
-        if isinstance(thing, type):
-            raise InvalidType(f"{name} must be an object, got the class {thing.__name__} itself.")
-        missing = [verb for verb in verbs if not hasattr(thing, verb)]
-        if missing:
-            raise InvalidType(
-                f"{name} must have {', '.join(verbs)}, "
-                f"got {type(thing).__name__} without {', '.join(missing)}."
-            )
-
-
-def _agree(problem: Any, policy: Any) -> None:
-    """Refuse representations that are not of this problem's size."""
-    for representation in embeddings(policy):
-        sizes = [("n_actions", representation.n_actions)]
-        if representation.n_contexts is not None:
-            sizes.append(("n_contexts", representation.n_contexts))
-        for name, size in sizes:
-            if size != getattr(problem, name, size):
-                raise InvalidArgument(
-                    f"representation must have the problem's {name} {getattr(problem, name)}, "
-                    f"got {size}."
-                )
 
 
 def _narrowed(plan: Plan, report: dict[str, NDArray[Any]], step: int) -> Game:
@@ -326,33 +286,6 @@ def _joined(arrays: Sequence[Any]) -> NDArray[Any]:
     return np.concatenate([np.asarray(array) for array in arrays], axis=-1)
 
 
-def _seeds(seeds: int | Sequence[int]) -> NDArray[np.int64]:
-    if not isinstance(seeds, Iterable):
-        return np.arange(count("seeds", seeds), dtype=np.int64)
-    chosen = [count("seeds", seed, 0) for seed in seeds]
-    if not chosen:
-        raise InvalidArgument("seeds must name at least one seed, got none.")
-    return np.asarray(chosen, dtype=np.int64)
-
-
-def recorded_steps(steps: Sequence[int] | None, horizon: int) -> NDArray[np.int64]:
-    """The steps that are recorded, (K,): those named, or about a hundred."""
-    if count("horizon", horizon) > LONGEST:
-        raise InvalidArgument(f"horizon must be at most {LONGEST}, got {horizon}.")
-    if steps is None:
-        spaced = np.linspace(horizon / N_RECORDS, horizon, N_RECORDS)
-        return np.unique(np.maximum(np.round(spaced), 1).astype(np.int64))
-    if not isinstance(steps, Iterable):
-        raise InvalidType(f"steps must be a sequence of steps, got {steps!r}.")
-    recorded = np.asarray([count("steps", step) for step in steps], dtype=np.int64)
-    increasing = (np.diff(recorded) > 0).all()
-    if recorded.size == 0 or not increasing or recorded[0] < 1 or recorded[-1] > horizon:
-        raise InvalidArgument(
-            f"steps must increase within 1 and the horizon {horizon}, got {list(steps)}."
-        )
-    return recorded
-
-
 def _telling(
     progress: Progress | None, done: int, n_seeds: int, total: int
 ) -> Callable[[int, Array], None]:
@@ -365,30 +298,3 @@ def _telling(
         progress(done + step * n_seeds, total, **now)
 
     return tell
-
-
-def _refuse_what_was_not_offered(result: Result) -> None:
-    """Such an action pays minus infinity (see `rounds`), which stays in the regret."""
-    if not np.isfinite(result.regret[:, -1]).all():
-        raise ContractViolation(
-            f"{result.policy} must choose available actions, got one that the problem did not "
-            "offer; see check_policy."
-        )
-
-
-def _warn(result: Result, policy: Any, reward_bound: float | None) -> None:
-    """Of bounds that were given and did not hold."""
-    largest = float(result.largest_reward.max())
-    if reward_bound is not None and largest > reward_bound:
-        _exceeded(f"reward_bound = {reward_bound:g} was given but a reward of {largest:g}")
-    norms = np.asarray(getattr(result.state, "largest_norm", ())).reshape(-1, result.n_seeds)
-    given = (
-        () if hasattr(policy, "network") else embeddings(policy)
-    )  # its norms are not its inputs'
-    for embedding, norm in zip(given, norms.max(axis=1, initial=0.0), strict=False):
-        if embedding.L is not None and norm > embedding.L * (1.0 + ROUNDING):
-            _exceeded(f"L = {embedding.L:g} was given but an embedding of norm {norm:g}")
-
-
-def _exceeded(what: str) -> None:
-    warnings.warn(f"{what} was observed.", BoundExceeded, stacklevel=5)

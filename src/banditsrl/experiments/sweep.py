@@ -10,8 +10,9 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from banditsrl.experiments.building import build, shared_out
+from banditsrl.experiments.checks import recorded_steps
 from banditsrl.experiments.paper import Figure
-from banditsrl.experiments.simulate import lanes_of, recorded_steps
+from banditsrl.experiments.simulate import lanes_of
 from banditsrl.experiments.spec import RunSpec, chunks, content_digest, frozen
 from banditsrl.experiments.store import Run, Store
 from banditsrl.experiments.worker import Job
