@@ -95,9 +95,8 @@ def warn_of_bounds(result: Result, policy: Any, reward_bound: float | None) -> N
     if reward_bound is not None and largest > reward_bound:
         _exceeded(f"reward_bound = {reward_bound:g} was given but a reward of {largest:g}")
     norms = np.asarray(getattr(result.state, "largest_norm", ())).reshape(-1, result.n_seeds)
-    given = (
-        () if hasattr(policy, "network") else embeddings(policy)
-    )  # its norms are not its inputs'
+    # the norms of a network are not those of its inputs
+    given = () if hasattr(policy, "network") else embeddings(policy)
     for embedding, norm in zip(given, norms.max(axis=1, initial=0.0), strict=False):
         if embedding.L is not None and norm > embedding.L * (1.0 + ROUNDING):
             _exceeded(f"L = {embedding.L:g} was given but an embedding of norm {norm:g}")

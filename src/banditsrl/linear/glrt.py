@@ -12,6 +12,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
+from numpy.typing import NDArray
 
 from banditsrl.arguments import booleans, finite_array
 from banditsrl.errors import InvalidArgument
@@ -116,13 +117,18 @@ def _glr(lower: Array, theta: Array, phi: Array, mask: Array) -> Array:
 
 def checked_mask(mask: Any, n_actions: int) -> Array:
     """`mask` as a boolean (A,) array; None means every action. A mask known now is verified."""
+    if not isinstance(mask, jax.core.Tracer):
+        return jnp.asarray(known_mask(mask, n_actions))
+    if mask.shape != (n_actions,):
+        raise InvalidArgument(f"mask must have shape ({n_actions},), got shape {mask.shape}.")
+    return mask.astype(bool)
+
+
+def known_mask(mask: Any, n_actions: int) -> NDArray[np.bool_]:
+    """The same of a mask that is known now, without a device."""
     if mask is None:
-        return jnp.ones(n_actions, dtype=bool)
-    if isinstance(mask, jax.core.Tracer):
-        if mask.shape != (n_actions,):
-            raise InvalidArgument(f"mask must have shape ({n_actions},), got shape {mask.shape}.")
-        return mask.astype(bool)
+        return np.ones(n_actions, dtype=bool)
     known = booleans("mask", mask, (n_actions,))
     if not known.any():
         raise InvalidArgument("mask must leave at least one available action, got none.")
-    return jnp.asarray(known)
+    return known

@@ -92,7 +92,7 @@ class Agent:
     def act(self, context: Any, mask: Any = None) -> Choice:
         """Choose an action of a context; `choice.certified` says that it is proved best."""
         memory = self._memory
-        key = jax.random.fold_in(memory.key, 2 * int(memory.n_choices))
+        key = _folded(memory.key, 2 * int(memory.n_choices))
         choice = self._verbs.act(memory.state, np.asarray(context), mask, key)
         self._memory = memory._replace(n_choices=memory.n_choices + 1)
         return choice
@@ -136,6 +136,8 @@ class Agent:
         agent._memory = _grown(memory, len(memory.actions)) if agent._remembers else memory
         return agent
 
+
+_folded = jax.jit(jax.random.fold_in)
 
 _BUFFERS = ("contexts", "actions", "rewards", "certified")
 

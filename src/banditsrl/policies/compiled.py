@@ -4,13 +4,12 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
 from banditsrl.arguments import finite_value, one_index
 from banditsrl.errors import InvalidArgument
-from banditsrl.linear.glrt import checked_mask
+from banditsrl.linear.glrt import known_mask
 from banditsrl.linear.lanes import double
 from banditsrl.policies.held import Held, hold
 from banditsrl.policies.history import History
@@ -50,7 +49,7 @@ def compiled(policy: Any) -> Compiled:
             raise InvalidArgument(
                 f"mask must be given, since {type(policy).__name__} has no n_actions, got None."
             )
-        available = checked_mask(mask, n_actions or len(mask))
+        available = known_mask(mask, n_actions or len(mask))
         choice: Choice = _act(held, state, _arrays(context), available, key)
         host: Choice = jax.tree.map(np.asarray, choice)
         return host
@@ -59,8 +58,8 @@ def compiled(policy: Any) -> Compiled:
     def learn(state: Any, context: Any, action: Any, reward: Any, certified: Any = False) -> Any:
         _known(policy, context)
         checked_action(action, n_actions or np.iinfo(np.int32).max)
-        rest = (_arrays(context), jnp.asarray(action), checked_reward(reward))
-        return _learn(held, state, *rest, jnp.asarray(certified))
+        rest = (_arrays(context), np.asarray(action), np.asarray(checked_reward(reward)))
+        return _learn(held, state, *rest, np.asarray(certified))
 
     @double
     def refresh(state: Any, history: History, key: Array) -> Any:
@@ -88,7 +87,8 @@ def _refresh(held: Held, state: Any, history: History | None, key: Array) -> Any
 
 
 def _arrays(context: Any) -> Any:
-    return jax.tree.map(jnp.asarray, context)
+    """As NumPy's, which a compiled program takes in at once."""
+    return jax.tree.map(np.asarray, context)
 
 
 def _n_actions(policy: Any) -> int | None:

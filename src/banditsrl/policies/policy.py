@@ -141,12 +141,13 @@ def _next(growth: float, step: int) -> int:
     return max(math.ceil(product * (1.0 - 1e-12)), step + 1)
 
 
-def checked_reward(reward: Any) -> Array:
+def checked_reward(reward: Any) -> Any:
     """`reward` as a float64 scalar; NaN and infinity are refused when known."""
     if np.shape(reward) != ():
         raise InvalidArgument(f"reward must be one number, got shape {np.shape(reward)}.")
     finite_value("reward", reward)
-    return jnp.asarray(reward, dtype=jnp.float64)
+    known = not isinstance(reward, jax.core.Tracer)
+    return np.float64(reward) if known else reward.astype(jnp.float64)
 
 
 def checked_action(action: Any, n_actions: int) -> Any:
