@@ -60,16 +60,15 @@ def finish(process: subprocess.Popen[bytes]) -> None:
 
 def kill(process: subprocess.Popen[bytes], *, everyone: bool) -> bool:
     """End the sweep at once; False if it had ended already."""
-    if process.poll() is not None:
-        return False
-    if everyone:
+    running = process.poll() is None
+    if running and everyone:
         os.killpg(process.pid, signal.SIGKILL)
-    else:
+    elif running:
         process.kill()
     process.wait()
     if process.stderr is not None:
         process.stderr.close()
-    return True
+    return running
 
 
 def differences(undisturbed: Path, disturbed: Path) -> list[str]:
