@@ -36,8 +36,8 @@ class LinTS(LinearPolicy):
 
     def randomness(self, key: Array, dim: int) -> tuple[Array, Array, Array]:
         """Standard normal parameters, the one played and those for the pmf; and a quantile."""
-        play, estimate = jax.random.split(key)
-        return _normal(play, (1, dim)), _normal(estimate, (self.draws, dim)), quantile(key)
+        play, estimate, lot = jax.random.split(key, 3)
+        return _normal(play, (1, dim)), _normal(estimate, (self.draws, dim)), quantile(lot)
 
     def choose(self, view: View, randomness: tuple[Array, Array, Array]) -> tuple[Array, Array]:
         """Play one draw, and count how often each action wins in all of them."""
