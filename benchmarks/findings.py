@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import banditsrl
-from banditsrl.experiments.times import measured_times
+from banditsrl.simulation.measured_times import measured_times
 
 FLAT, SETTLED = 0.95, 0.85  # shares of the seeds that are asked for: 38 and 34 of 40
 SHORT, LONG = 10_000, 50_000

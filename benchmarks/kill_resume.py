@@ -18,8 +18,8 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from banditsrl.experiments.run_tables import same
 from banditsrl.experiments.store import Store
-from banditsrl.experiments.tables import same
 
 SWEEP = """
 title: To be killed

@@ -36,10 +36,10 @@ from jax import Array
 from numpy.typing import NDArray
 
 import banditsrl
-from banditsrl.experiments import rounds
-from banditsrl.policies.held import hold
-from banditsrl.policies.history import BLOCK, History, allocate
-from banditsrl.policies.training import trained
+from banditsrl.core.history import BLOCK, History, allocate
+from banditsrl.numerics.partition import hold
+from banditsrl.selection.training import trained
+from banditsrl.simulation import loop as rounds
 
 N_STEPS = 1000
 REPEATS = 7

@@ -26,7 +26,7 @@ import numpy as np
 from constant_regret import measured
 
 import banditsrl
-from banditsrl.experiments.spec import parsed_settings
+from banditsrl.experiments.run_spec import parsed_settings
 from banditsrl.problems import TableProblem
 
 ROWS = 8_000

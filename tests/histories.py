@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from banditsrl.policies.history import History, allocate
+from banditsrl.core.history import History, allocate
 
 KEY = jax.random.key(11)
 SIGMA = 0.3

@@ -28,14 +28,14 @@ from documents import EVERY_PAGE, EVERYTHING, PAGES, README, SHELLS, blocks, fen
 from typer.testing import CliRunner
 
 import banditsrl
-from banditsrl import cli
-from banditsrl.experiments import timing
+from banditsrl.cli import main as cli
 from banditsrl.experiments.building import default_policy, shared_out
-from banditsrl.experiments.paper import FIGURES, Figure, read_figure
-from banditsrl.experiments.spec import is_file, parsed_settings
-from banditsrl.experiments.sweep import cells_of
+from banditsrl.experiments.figure_catalogue import FIGURES, Figure, read_figure
+from banditsrl.experiments.planning import cells_of
+from banditsrl.experiments.run_spec import is_file, parsed_settings
 from banditsrl.policies import POLICIES
 from banditsrl.problems import DATASETS, PROBLEMS
+from banditsrl.simulation import step_timing as timing
 
 TINY = ["--horizon", "60", "--seeds", "2", "--workers", "1"]
 WHOLE = {name: FIGURES[name] for name in FIGURES}

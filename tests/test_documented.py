@@ -10,10 +10,10 @@ import pytest
 from documents import PAGES, ROOT
 
 import banditsrl
-from banditsrl.experiments.paper import FIGURES
+from banditsrl.experiments.figure_catalogue import FIGURES
 from banditsrl.policies import POLICIES, PRESETS
-from banditsrl.policies.auto import BanditSRLAuto
-from banditsrl.policies.wide import WideUCB
+from banditsrl.policies.banditsrl_auto import BanditSRLAuto
+from banditsrl.policies.wide_ucb import WideUCB
 from banditsrl.problems import PROBLEMS
 from banditsrl.representations.wide import Wide
 

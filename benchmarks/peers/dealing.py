@@ -19,10 +19,10 @@ from numpy.typing import NDArray
 from streams import Stream, regret_curve, save, stream_path
 
 import banditsrl
-from banditsrl.experiments import rounds
-from banditsrl.linear.lanes import double
-from banditsrl.policies.held import hold
-from banditsrl.policies.history import BLOCK
+from banditsrl.core.history import BLOCK
+from banditsrl.numerics.partition import hold
+from banditsrl.numerics.seed_axis import double
+from banditsrl.simulation import loop as rounds
 
 N_CHECKED = BLOCK + 256
 """Steps of the check: more than one block of randomness."""

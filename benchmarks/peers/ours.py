@@ -12,7 +12,7 @@ from settings import OURS
 from streams import CHECKPOINTS, recorded
 
 import banditsrl
-from banditsrl.policies.catalogue import POLICIES
+from banditsrl.policies.policy_catalogue import POLICIES
 
 PACKAGES = ("banditsrl", "jax")
 

@@ -1,18 +1,15 @@
 """Contextual bandits that learn their representation and know when to stop exploring."""
 
-from banditsrl import errors, policies, problems, representations
-from banditsrl.experiments.result import Result
-from banditsrl.experiments.simulate import simulate
-from banditsrl.experiments.theory import theory
-from banditsrl.experiments.times import measured_times
-from banditsrl.linear.glrt import glr
+from banditsrl import errors, policies, problems, representations, selection
+from banditsrl.core.contract import check_policy
+from banditsrl.core.policy import Choice, Policy
+from banditsrl.core.state_files import load_state, save_state
+from banditsrl.linear.likelihood_ratio import glr
 from banditsrl.policies import (
     GLRT,
     IGW,
     OFUL,
-    Agent,
     BanditSRL,
-    Choice,
     EpsilonGreedy,
     Greedy,
     Leader,
@@ -20,18 +17,20 @@ from banditsrl.policies import (
     LinUCB,
     NeuralUCB,
     NNBanditSRL,
-    Policy,
-    Training,
     Uniform,
-    check_policy,
-    compiled,
-    load_state,
     make_policy,
-    save_state,
-    warm_start,
 )
 from banditsrl.problems import FiniteProblem, Stream, make_problem, read_problem
-from banditsrl.representations import Diagnosis, Fourier, Network, diagnose
+from banditsrl.representations import Fourier, Network
+from banditsrl.selection.training import Training
+from banditsrl.serving.agent import Agent
+from banditsrl.serving.compiled import compiled
+from banditsrl.serving.warm_start import warm_start
+from banditsrl.simulation.measured_times import measured_times
+from banditsrl.simulation.result import Result
+from banditsrl.simulation.simulate import simulate
+from banditsrl.theory.diagnosis import Diagnosis, diagnose
+from banditsrl.theory.guarantees import theory
 
 __version__ = "0.2.0"
 
@@ -72,6 +71,7 @@ __all__ = [
     "read_problem",
     "representations",
     "save_state",
+    "selection",
     "simulate",
     "theory",
     "warm_start",

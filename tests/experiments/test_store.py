@@ -10,9 +10,9 @@ import pytest
 
 import banditsrl
 from banditsrl.errors import InvalidArgument
-from banditsrl.experiments.spec import RunSpec
+from banditsrl.experiments.run_spec import RunSpec
+from banditsrl.experiments.run_tables import COUNTS, from_bytes, same, table_of, to_bytes
 from banditsrl.experiments.store import Store, write_bytes
-from banditsrl.experiments.tables import COUNTS, from_bytes, same, table_of, to_bytes
 
 SPEC = RunSpec("vardim-realizable", "banditsrl-egreedy", 1_500, (0, 1), (10, 1_024, 1_025, 1_500))
 

@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from banditsrl.linear.blocks import block_observed, block_refreshed, block_scores, empty_blocks
-from banditsrl.linear.lanes import double
+from banditsrl.numerics.seed_axis import double
 
 A, K, LAM = 3, 4, 0.1
 

@@ -4,8 +4,8 @@ import jax
 import numpy as np
 import pytest
 
-from banditsrl.linear.lanes import double
 from banditsrl.linear.spectra import spectra, spectrum
+from banditsrl.numerics.seed_axis import double
 
 SIZE = 7
 

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 import banditsrl
+from banditsrl.core.history import allocate
 from banditsrl.errors import InvalidArgument
-from banditsrl.policies.history import allocate
 from banditsrl.policies.neuralucb import NeuralUCBState
-from banditsrl.representations.neural import Layer, Weights
+from banditsrl.representations.network import Layer, Weights
 
 KEY = jax.random.key(1)
 X, A, M, HIDDEN, D = 6, 4, 3, 5, 2

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy.stats import chi2
 
 from banditsrl.errors import InvalidArgument, InvalidProblem, InvalidType
-from banditsrl.linear import draws
+from banditsrl.numerics import draws
 from banditsrl.problems.finite import (
     Candidate,
     FiniteProblem,

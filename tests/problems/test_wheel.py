@@ -12,10 +12,10 @@ from beside import REFERENCE
 
 import banditsrl
 from banditsrl.errors import InvalidArgument, InvalidProblem, InvalidType
-from banditsrl.problems.files import read_problem
 from banditsrl.problems.finite import FiniteProblem
+from banditsrl.problems.instance_files import read_problem
 from banditsrl.problems.wheel import Wheel, wheel
-from banditsrl.representations.fixed import Mapped
+from banditsrl.representations.table import Mapped
 
 THEIRS = REFERENCE / "wheel-100.json"
 

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 import banditsrl
 from banditsrl.errors import BanditSRLError, InvalidArgument
-from banditsrl.problems.files import write_problem
+from banditsrl.problems.instance_files import write_problem
 from banditsrl.reports.doctor import examine
-from banditsrl.representations.logged import diagnose_log
+from banditsrl.theory.log_diagnosis import diagnose_log
 
 Floats = NDArray[np.float64]
 

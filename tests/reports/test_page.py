@@ -19,8 +19,8 @@ from banditsrl.reports.curves import MAX_POINTS, panels, thinned
 from banditsrl.reports.measurements import measure
 from banditsrl.reports.page import write_report
 from banditsrl.reports.promises import Promises
+from banditsrl.reports.result_tables import compare, final_table, number, paired_table, share
 from banditsrl.reports.sweep import Cell, read_sweep
-from banditsrl.reports.tables import compare, final_table, number, paired_table, share
 
 
 class Reader(HTMLParser):

@@ -10,9 +10,9 @@ import pytest
 import banditsrl
 from banditsrl.errors import InvalidArgument
 from banditsrl.problems import TableProblem
-from banditsrl.problems.inputs import Inputs
 from banditsrl.representations import Coded
-from banditsrl.representations.fixed import as_representation
+from banditsrl.representations.coded import Inputs
+from banditsrl.representations.table import as_representation
 
 RNG = np.random.default_rng(0)
 ROWS = RNG.standard_normal((6, 3)).astype(np.float32)

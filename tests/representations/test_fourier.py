@@ -8,8 +8,8 @@ import pytest
 
 import banditsrl
 from banditsrl.errors import InvalidArgument
-from banditsrl.problems.inputs import Inputs
 from banditsrl.representations import Fourier
+from banditsrl.representations.coded import Inputs
 
 RNG = np.random.default_rng(1)
 FEATURES = RNG.normal(size=(4, 3, 6))

@@ -5,9 +5,9 @@ import pytest
 
 import banditsrl
 from banditsrl.errors import InvalidArgument
-from banditsrl.linear.lanes import double
+from banditsrl.numerics.seed_axis import double
 from banditsrl.problems import TableProblem, Wheel
-from banditsrl.representations.fixed import Mapped
+from banditsrl.representations.table import Mapped
 from banditsrl.representations.wide import MOST_PLAIN, Scaling, Wide
 
 

@@ -7,11 +7,11 @@ from functools import lru_cache
 from typing import Any
 
 from banditsrl.errors import BanditSRLError, InvalidArgument
-from banditsrl.experiments.spec import RunSpec, Settings, is_file
-from banditsrl.policies.catalogue import make_policy
-from banditsrl.problems.catalogue import make_problem, settings_of
-from banditsrl.problems.tables import read_table
-from banditsrl.representations.spectrum import diagnose
+from banditsrl.experiments.run_spec import RunSpec, Settings, is_file
+from banditsrl.policies.policy_catalogue import make_policy
+from banditsrl.problems.labelled import read_table
+from banditsrl.problems.problem_catalogue import make_problem, settings_of
+from banditsrl.theory.diagnosis import diagnose
 
 N_PROBLEMS, N_POLICIES = 6, 256
 """How many are kept; the largest problem holds half a million contexts."""

@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from banditsrl.errors import BanditSRLError, InvalidArgument
 from banditsrl.experiments.environment import environment
-from banditsrl.experiments.spec import RunSpec
-from banditsrl.experiments.tables import REQUIRED, to_bytes
+from banditsrl.experiments.run_spec import RunSpec
+from banditsrl.experiments.run_tables import REQUIRED, to_bytes
 
 if TYPE_CHECKING:
     import polars as pl

@@ -13,8 +13,8 @@ from typing import NamedTuple
 import jax.numpy as jnp
 from jax import Array
 
-from banditsrl.linear.lanes import MAX_UNROLLED, lanes, matrix_times
 from banditsrl.linear.spectra import Spectrum, spectrum
+from banditsrl.numerics.seed_axis import MAX_UNROLLED, lanes, matrix_times
 
 REFRESH_GROWTH = 8.0
 """Statistics are refreshed each time their number has grown by this factor.

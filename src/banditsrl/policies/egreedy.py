@@ -9,11 +9,11 @@ import jax.numpy as jnp
 from jax import Array
 
 from banditsrl.arguments import finite_value
+from banditsrl.core.policy import setting, uniform_over
 from banditsrl.errors import InvalidArgument
-from banditsrl.linear.lanes import double
 from banditsrl.linear.regret import egreedy_worst_case
-from banditsrl.policies.linear import LinearPolicy, View, available_values, maximisers
-from banditsrl.policies.policy import setting, uniform_over
+from banditsrl.numerics.seed_axis import double
+from banditsrl.policies.linear_policy import LinearPolicy, View, available_values, maximisers
 
 SCHEDULES: dict[str, float] = {"t^-1/3": -1.0 / 3.0, "t^-1/2": -1.0 / 2.0}
 

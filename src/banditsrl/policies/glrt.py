@@ -7,14 +7,14 @@ import equinox as eqx
 import jax.numpy as jnp
 from jax import Array
 
+from banditsrl.core.history import History
+from banditsrl.core.policy import keeps_history
 from banditsrl.errors import InvalidArgument
-from banditsrl.linear.lanes import double
 from banditsrl.linear.ridge import REFRESH_GROWTH, empty
-from banditsrl.policies.certified import CertifiedPolicy, CertifiedState, Facts
-from banditsrl.policies.history import History
-from banditsrl.policies.linear import LinearPolicy, known_or, largest_norm
-from banditsrl.policies.policy import keeps_history
-from banditsrl.representations.fixed import Representation, as_representation
+from banditsrl.numerics.seed_axis import double
+from banditsrl.policies.linear_policy import LinearPolicy, known_or, largest_norm
+from banditsrl.representations.table import Representation, as_representation
+from banditsrl.selection.certificate import CertifiedPolicy, CertifiedState, Facts
 
 
 def _optional(source: Any) -> Representation | None:

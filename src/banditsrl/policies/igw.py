@@ -6,8 +6,8 @@ import jax.numpy as jnp
 from jax import Array
 
 from banditsrl.arguments import at_least
-from banditsrl.policies.linear import LinearPolicy, View, available_values, maximisers
-from banditsrl.policies.policy import setting
+from banditsrl.core.policy import setting
+from banditsrl.policies.linear_policy import LinearPolicy, View, available_values, maximisers
 
 
 class IGW(LinearPolicy):

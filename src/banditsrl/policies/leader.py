@@ -15,13 +15,8 @@ import jax.numpy as jnp
 from jax import Array
 
 from banditsrl.arguments import above, at_least, flag, one_of, positive, probability
-from banditsrl.linear.bounds import OFFSETS, ucb_width
-from banditsrl.linear.glrt import checked_mask, score
-from banditsrl.linear.lanes import double, indices, lanes, row
-from banditsrl.linear.ridge import Ridge, cropped, empty, noise_estimate, observed
-from banditsrl.policies.history import History
-from banditsrl.policies.linear import known_or, largest_norm, maximisers
-from banditsrl.policies.policy import (
+from banditsrl.core.history import History
+from banditsrl.core.policy import (
     CONVENTIONS,
     Choice,
     Policy,
@@ -33,8 +28,13 @@ from banditsrl.policies.policy import (
     uniform_over,
     untested,
 )
-from banditsrl.policies.selection import Fits, compatible, fitted, known, offset_name
-from banditsrl.representations.fixed import Representation, as_representations
+from banditsrl.linear.bounds import OFFSETS, ucb_width
+from banditsrl.linear.likelihood_ratio import checked_mask, score
+from banditsrl.linear.ridge import Ridge, cropped, empty, noise_estimate, observed
+from banditsrl.numerics.seed_axis import double, indices, lanes, row
+from banditsrl.policies.linear_policy import known_or, largest_norm, maximisers
+from banditsrl.representations.table import Representation, as_representations
+from banditsrl.selection.elimination import Fits, compatible, fitted, known, offset_name
 
 
 class LeaderState(NamedTuple):

@@ -7,10 +7,10 @@ import jax.numpy as jnp
 from jax import Array
 
 from banditsrl.arguments import at_least, count
+from banditsrl.core.policy import drawn, quantile, setting, uniform_over
 from banditsrl.linear.bounds import ucb_width
-from banditsrl.linear.lanes import rows_times
-from banditsrl.policies.linear import LinearPolicy, View, maximisers
-from banditsrl.policies.policy import drawn, quantile, setting, uniform_over
+from banditsrl.numerics.seed_axis import rows_times
+from banditsrl.policies.linear_policy import LinearPolicy, View, maximisers
 
 
 class LinTS(LinearPolicy):

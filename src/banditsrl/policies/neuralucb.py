@@ -16,11 +16,8 @@ import jax.numpy as jnp
 from jax import Array
 
 from banditsrl.arguments import above, at_least, positive
-from banditsrl.linear.glrt import checked_mask
-from banditsrl.linear.lanes import double
-from banditsrl.policies.history import History
-from banditsrl.policies.linear import maximisers
-from banditsrl.policies.policy import (
+from banditsrl.core.history import History
+from banditsrl.core.policy import (
     Choice,
     Policy,
     checked_action,
@@ -32,8 +29,11 @@ from banditsrl.policies.policy import (
     unmapped_lanes,
     untested,
 )
-from banditsrl.policies.training import Training, trained
-from banditsrl.representations.neural import Network, Weights
+from banditsrl.linear.likelihood_ratio import checked_mask
+from banditsrl.numerics.seed_axis import double
+from banditsrl.policies.linear_policy import maximisers
+from banditsrl.representations.network import Network, Weights
+from banditsrl.selection.training import Training, trained
 
 
 class NeuralUCBState(NamedTuple):

@@ -2,8 +2,8 @@
 
 from jax import Array
 
-from banditsrl.policies.linear import LinearPolicy, View
-from banditsrl.policies.policy import uniform_over
+from banditsrl.core.policy import uniform_over
+from banditsrl.policies.linear_policy import LinearPolicy, View
 
 
 class Uniform(LinearPolicy):

@@ -1,15 +1,15 @@
 """Problems deal contexts and pay rewards."""
 
-from banditsrl.problems.catalogue import PROBLEMS, make_problem
-from banditsrl.problems.datasets import DATASETS, DataSet, dataset, fetch
-from banditsrl.problems.files import read_problem, write_problem
+from banditsrl.datasets.sources import DataNotFound
+from banditsrl.datasets.uci import DATASETS, DataSet, dataset, fetch
 from banditsrl.problems.finite import Candidate, FiniteProblem
-from banditsrl.problems.inputs import Inputs
-from banditsrl.problems.sources import DataNotFound
+from banditsrl.problems.instance_files import read_problem, write_problem
+from banditsrl.problems.labelled import TableProblem, read_table
+from banditsrl.problems.problem_catalogue import PROBLEMS, make_problem
 from banditsrl.problems.stream import Stream
 from banditsrl.problems.synthetic import mixing, vardim
-from banditsrl.problems.tables import TableProblem, read_table
 from banditsrl.problems.wheel import Wheel, wheel
+from banditsrl.representations.coded import Inputs
 
 __all__ = [
     "DATASETS",

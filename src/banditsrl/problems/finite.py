@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from banditsrl.arguments import at_least, booleans, finite_array, one_of
 from banditsrl.errors import InvalidArgument, InvalidProblem, InvalidType
-from banditsrl.linear.draws import categories, normals, uniforms
-from banditsrl.linear.lanes import double, entry
+from banditsrl.numerics.draws import categories, normals, uniforms
+from banditsrl.numerics.seed_axis import double, entry
 
 EXACT_FIT = 1e-6
 """A candidate given as an array counts as realizable when its best fit is exact to this: arrays

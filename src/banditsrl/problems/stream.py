@@ -3,7 +3,7 @@
 import equinox as eqx
 
 from banditsrl.arguments import positive
-from banditsrl.problems.inputs import Inputs
+from banditsrl.representations.coded import Inputs
 
 
 class Stream(eqx.Module):

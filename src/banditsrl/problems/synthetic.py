@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 
 from banditsrl.arguments import count, one_of
 from banditsrl.errors import InvalidProblem
-from banditsrl.problems.catalogue import PROBLEMS
 from banditsrl.problems.finite import (
     Candidate,
     FiniteProblem,
@@ -22,6 +21,7 @@ from banditsrl.problems.finite import (
     verify_optimum,
     verify_realizable,
 )
+from banditsrl.problems.problem_catalogue import PROBLEMS
 
 N_CONTEXTS, N_ACTIONS, DIM, NOISE_STD = 20, 5, 6, 0.3
 VARIANTS = ("realizable", "misspecified", "no-hls", "weak-hls")

@@ -15,10 +15,10 @@ from jax import Array
 from numpy.typing import NDArray
 
 from banditsrl.arguments import at_least, count, one_of, probability
-from banditsrl.linear.lanes import double
-from banditsrl.problems.catalogue import PROBLEMS
+from banditsrl.numerics.seed_axis import double
 from banditsrl.problems.finite import FiniteProblem, verify_optimum
-from banditsrl.problems.inputs import Inputs, one_hot_features
+from banditsrl.problems.problem_catalogue import PROBLEMS
+from banditsrl.representations.coded import Inputs, one_hot_features
 
 SAFE, LOW, HIGH = 1.0, 0.8, 1.2
 RADIUS, NOISE_STD, N_ACTIONS, N_COLUMNS = 0.5, 0.2, 5, 2

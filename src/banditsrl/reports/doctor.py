@@ -20,12 +20,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banditsrl.errors import InvalidArgument
-from banditsrl.problems.files import read_problem
-from banditsrl.reports.figures import DPI, draw_spectra, look
-from banditsrl.reports.findings import Finding, advice, of_log, of_problem, recommend, spanned
-from banditsrl.reports.tables import number
-from banditsrl.representations.logged import diagnose_log
-from banditsrl.representations.spectrum import RANK_TOLERANCE
+from banditsrl.problems.instance_files import read_problem
+from banditsrl.reports.plots import DPI, draw_spectra, look
+from banditsrl.reports.result_tables import number
+from banditsrl.reports.verdicts import Finding, advice, of_log, of_problem, recommend, spanned
+from banditsrl.theory.diagnosis import RANK_TOLERANCE
+from banditsrl.theory.log_diagnosis import diagnose_log
 
 if TYPE_CHECKING:
     import polars as pl

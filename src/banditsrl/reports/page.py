@@ -16,9 +16,8 @@ from string import Template
 from banditsrl.reports import sections
 from banditsrl.reports.colours import DARK, LIGHT, Style, styles
 from banditsrl.reports.curves import Panel, panels
-from banditsrl.reports.figures import draw_panel, save
 from banditsrl.reports.measurements import Measurements, measure
-from banditsrl.reports.panels import (
+from banditsrl.reports.page_plots import (
     Plot,
     certificate_plot,
     certificate_words,
@@ -28,6 +27,7 @@ from banditsrl.reports.panels import (
     regret_words,
     seeds,
 )
+from banditsrl.reports.plots import draw_panel, save
 from banditsrl.reports.promises import Promises
 from banditsrl.reports.sweep import Sweep, read_sweep
 

@@ -14,13 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banditsrl.errors import BanditSRLError
-from banditsrl.experiments.theory import BASES, LOSSES, Theory, theory
-from banditsrl.problems.catalogue import make_problem
 from banditsrl.problems.finite import FiniteProblem
+from banditsrl.problems.problem_catalogue import make_problem
 from banditsrl.reports.curves import Curve, Panel
+from banditsrl.reports.result_tables import NOTHING, Table, number
 from banditsrl.reports.sweep import Sweep
-from banditsrl.reports.tables import NOTHING, Table, number
-from banditsrl.representations.spectrum import diagnose
+from banditsrl.theory.diagnosis import diagnose
+from banditsrl.theory.guarantees import BASES, LOSSES, Theory, theory
 
 COVERED = "banditsrl-"
 """How the policies begin to which the theory applies."""

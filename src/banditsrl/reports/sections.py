@@ -10,8 +10,15 @@ from typing import Any
 from banditsrl.reports.colours import Style
 from banditsrl.reports.curves import Panel
 from banditsrl.reports.promises import NO_BOUND, Promise
+from banditsrl.reports.result_tables import (
+    MINUS,
+    NOTHING,
+    Table,
+    final_table,
+    paired_table,
+    tuned_table,
+)
 from banditsrl.reports.sweep import Cell, Sweep
-from banditsrl.reports.tables import MINUS, NOTHING, Table, final_table, paired_table, tuned_table
 
 STROKES = {"dash": "6 4", "dot": "2 3", "dashdot": "6 3 2 3", "longdash": "9 4"}
 """Dashes of the swatches in the legend, like the lines they stand for."""

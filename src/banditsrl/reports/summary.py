@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from banditsrl.experiments.result import Result
+from banditsrl.simulation.result import Result
 
 
 @dataclass(frozen=True)

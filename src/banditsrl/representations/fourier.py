@@ -13,8 +13,8 @@ import jax.numpy as jnp
 from jax import Array
 
 from banditsrl.arguments import count
-from banditsrl.linear.lanes import double
-from banditsrl.representations.fixed import Representation, as_representation
+from banditsrl.numerics.seed_axis import double
+from banditsrl.representations.table import Representation, as_representation
 
 
 class Fourier(Representation):

@@ -24,8 +24,8 @@ from jax import Array
 from numpy.typing import NDArray
 
 from banditsrl.arguments import count, one_of
-from banditsrl.linear.lanes import double
-from banditsrl.representations.fixed import Coded, Representation, Table, as_representation
+from banditsrl.numerics.seed_axis import double
+from banditsrl.representations.table import Coded, Representation, Table, as_representation
 
 MOST_PLAIN = 100
 """Columns beyond this many enter the plain part through a random projection."""

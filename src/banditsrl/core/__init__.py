@@ -1,0 +1,1 @@
+"""The nouns and their contracts: Problem, Representation, Policy, Choice and History."""

@@ -1,0 +1,257 @@
+"""Is this object a policy? The contract as code, for our policies and for anybody's.
+
+Each check is a function that raises `ContractViolation` with one sentence; `check_policy` runs
+them all on contexts of a given problem.
+"""
+
+import tempfile
+from collections.abc import Callable
+from numbers import Integral
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+from numpy.typing import NDArray
+
+from banditsrl.arguments import one_index
+from banditsrl.core.policy import Choice
+from banditsrl.core.state_files import load_state, save_state
+from banditsrl.errors import BanditSRLError, ContractViolation
+from banditsrl.numerics.draws import unkeyed
+from banditsrl.numerics.seed_axis import double
+from banditsrl.representations.table import as_representation
+
+N_ROUNDS = 3
+"""Rounds played before the checks, so that states are not empty."""
+
+PMF_TOLERANCE = 1e-6
+"""Slack on the sum of a pmf: policies may work in float32."""
+
+
+class Case(NamedTuple):
+    """A policy with a state that has seen a few rounds, and what to try next."""
+
+    policy: Any
+    fresh: Any  # the state before the first round
+    first: Choice  # what was chosen from it
+    state: Any
+    context: Any
+    mask: Array
+    key: Array
+    n_actions: int
+
+
+@double
+def check_policy(policy: Any, problem: Any, *, representation: Any = None) -> tuple[str, ...]:
+    """Verify that `policy` keeps the contract, on contexts of `problem`.
+
+    Args:
+        policy: Any object with `init`, `act` and `learn`.
+        problem: Where the contexts come from.
+        representation: An index into the problem's candidates, or a representation. If given,
+            contexts are handed over embedded, (n_actions, dim), as BanditSRL does with its base:
+            of an index, padded with zeros to the largest dimension among the candidates.
+
+    Returns:
+        The names of the checks that passed (all of them).
+
+    Raises:
+        ContractViolation: With one sentence on the first check that fails.
+
+    Example:
+        >>> import banditsrl
+        >>> problem = banditsrl.make_problem("vardim-realizable")
+        >>> passed = banditsrl.check_policy(banditsrl.LinUCB(problem.representations[0]), problem)
+        >>> "maps over seeds" in passed
+        True
+    """
+    for method in ("init", "act", "learn"):
+        _require(callable(getattr(policy, method, None)), policy, f"must have a method {method}")
+    embed = _embedding(problem, representation)
+    try:
+        case = _played(policy, problem, embed)
+    except BanditSRLError:
+        raise
+    except Exception as error:
+        raise ContractViolation(
+            f"{type(policy).__name__} fails in its first rounds: {_in_short(error)}"
+        ) from error
+    checks: dict[str, Callable[[Case], None]] = {
+        "same key, same choice": _is_repeatable,
+        "same rounds, same state": _learns_repeatably,
+        "pmf is a distribution over the available actions": _has_a_pmf,
+        "only available actions": _respects_the_mask,
+        "inputs untouched": _leaves_inputs_alone,
+        "structure of the state is stable": _keeps_its_structure,
+        "state saves and loads": _survives_a_file,
+        "compiles": _compiles,
+        "maps over seeds": _maps_over_seeds,
+    }
+    for name, check in checks.items():
+        try:
+            check(case)
+        except BanditSRLError:
+            raise
+        except Exception as error:
+            raise ContractViolation(
+                f"{type(policy).__name__} fails the check {name!r}: {_in_short(error)}"
+            ) from error
+    return tuple(checks)
+
+
+def _embedding(problem: Any, representation: Any) -> Callable[[Any], Any]:
+    """What the policy is handed: the context, or its embedding padded as BanditSRL pads it."""
+    if representation is None:
+        return lambda context: context
+    dim = 0
+    if isinstance(representation, Integral):
+        one_index("representation", representation, len(problem.representations))
+        dim = max(candidate.dim for candidate in problem.representations)
+        representation = problem.representations[int(representation)]
+    embedding = as_representation(representation)
+    missing = max(dim - embedding.dim, 0)
+    return lambda context: jnp.pad(embedding.embed(context), ((0, 0), (0, missing)))
+
+
+def _played(policy: Any, problem: Any, embed: Callable[[Any], Any]) -> Case:
+    """A case after a few rounds with rewards from the problem."""
+    keys = jax.random.split(jax.random.key(20221128), N_ROUNDS + 2)
+    contexts = problem.contexts(keys[-1], N_ROUNDS + 1)
+    mask = jnp.ones(problem.n_actions, dtype=bool)
+    last = embed(jax.tree.map(lambda leaf: leaf[-1], contexts))
+    fresh = state = policy.init(keys[-2])
+    first = policy.act(fresh, last, mask, keys[0])
+    for i in range(N_ROUNDS):
+        context = jax.tree.map(lambda leaf, i=i: leaf[i], contexts)
+        choice = policy.act(state, embed(context), mask, keys[i])
+        reward = problem.means(context)[choice.action]
+        state = policy.learn(state, embed(context), choice.action, reward)
+    return Case(policy, fresh, first, state, last, mask, keys[0], problem.n_actions)
+
+
+def _is_repeatable(case: Case) -> None:
+    first = case.policy.act(case.state, case.context, case.mask, case.key)
+    again = case.policy.act(case.state, case.context, case.mask, case.key)
+    _require(_same(first, again), case.policy, "must make the same choice with the same key")
+    later = case.policy.act(case.fresh, case.context, case.mask, case.key)
+    _require(
+        _same(case.first, later),
+        case.policy,
+        "must keep nothing outside its state: its first choice is another one after some rounds",
+    )
+
+
+def _learns_repeatably(case: Case) -> None:
+    once, again = (
+        case.policy.learn(case.state, case.context, case.first.action, 0.5) for _ in range(2)
+    )
+    _require(_same(once, again), case.policy, "must learn the same from the same round")
+
+
+def _has_a_pmf(case: Case) -> None:
+    without_first = case.mask.at[0].set(case.n_actions == 1)
+    for mask in (case.mask, without_first):
+        choice = case.policy.act(case.state, case.context, mask, case.key)
+        pmf = np.asarray(choice.pmf)
+        _require(
+            pmf.shape == (case.n_actions,),
+            case.policy,
+            f"must return a pmf of shape ({case.n_actions},), got {pmf.shape}",
+        )
+        total = float(pmf.sum())
+        _require(
+            abs(total - 1.0) <= PMF_TOLERANCE and bool((pmf >= 0).all()),
+            case.policy,
+            f"must return a non-negative pmf that sums to one, got a sum of {total:g}",
+        )
+        off = float(pmf[~np.asarray(mask)].sum())
+        _require(off == 0.0, case.policy, f"must give unavailable actions no mass, got {off:g}")
+        chosen = float(pmf[int(choice.action)])
+        _require(chosen > 0, case.policy, "must give the action it plays positive probability")
+
+
+def _respects_the_mask(case: Case) -> None:
+    for action in range(case.n_actions):
+        only = jnp.arange(case.n_actions) == action
+        played = int(case.policy.act(case.state, case.context, only, case.key).action)
+        _require(
+            played == action,
+            case.policy,
+            f"must play the only available action {action}, got {played}",
+        )
+
+
+def _leaves_inputs_alone(case: Case) -> None:
+    mutable = jax.tree.map(lambda leaf: leaf, case.state)
+    before = [np.array(leaf, copy=True) for leaf in map(unkeyed, jax.tree.leaves(mutable))]
+    choice = case.policy.act(mutable, case.context, case.mask, case.key)
+    case.policy.learn(mutable, case.context, choice.action, 0.5)
+    after = [np.asarray(leaf) for leaf in map(unkeyed, jax.tree.leaves(mutable))]
+    same = len(before) == len(after) and all(map(_equal, before, after))
+    _require(same, case.policy, "must not change the state it is given (act and learn are pure)")
+
+
+def _keeps_its_structure(case: Case) -> None:
+    def shape(state: Any) -> Any:
+        return jax.tree.map(lambda leaf: (jnp.shape(leaf), jnp.asarray(leaf).dtype), state)
+
+    _require(
+        shape(case.state) == shape(case.fresh),
+        case.policy,
+        "must return from learn a state of the structure, shapes and dtypes that init gave it",
+    )
+
+
+def _survives_a_file(case: Case) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "state"
+        save_state(path, case.policy, case.state)
+        loaded = load_state(path, case.policy)
+    expected = case.policy.act(case.state, case.context, case.mask, case.key)
+    found = case.policy.act(loaded, case.context, case.mask, case.key)
+    _require(_same(expected, found), case.policy, "must choose alike from a saved and loaded state")
+
+
+def _compiles(case: Case) -> None:
+    """To a program for one seed, which `_maps_over_seeds` then has for three."""
+    jax.jit(_step(case)).lower(case.state, case.context, case.mask, case.key)
+
+
+def _maps_over_seeds(case: Case) -> None:
+    keys = jax.random.split(case.key, 3)
+    mapped = jax.jit(jax.vmap(_step(case), in_axes=(None, None, None, 0)))
+    together, _ = mapped(case.state, case.context, case.mask, keys)
+    single = [case.policy.act(case.state, case.context, case.mask, key).action for key in keys]
+    same = [int(a) for a in together.action] == [int(a) for a in single]
+    _require(same, case.policy, "must choose alike compiled for many seeds and one by one")
+
+
+def _step(case: Case) -> Callable[[Any, Any, Array, Array], tuple[Any, Any]]:
+    def step(state: Any, context: Any, mask: Array, key: Array) -> tuple[Any, Any]:
+        choice = case.policy.act(state, context, mask, key)
+        return choice, case.policy.learn(state, context, choice.action, jnp.asarray(0.5))
+
+    return step
+
+
+def _in_short(error: Exception) -> str:
+    """An error in one line; all of it is in the exception's cause."""
+    lines = str(error).splitlines() or [""]
+    return f"{type(error).__name__}: {lines[0]}"
+
+
+def _require(holds: bool, policy: Any, rule: str) -> None:
+    if not holds:
+        raise ContractViolation(f"{type(policy).__name__} {rule}.")
+
+
+def _same(one: Any, other: Any) -> bool:
+    pairs = zip(jax.tree.leaves(one), jax.tree.leaves(other), strict=True)
+    return all(_equal(np.asarray(unkeyed(a)), np.asarray(unkeyed(b))) for a, b in pairs)
+
+
+def _equal(one: NDArray[Any], other: NDArray[Any]) -> bool:
+    return np.array_equal(one, other, equal_nan=True)

@@ -1,0 +1,1 @@
+"""Where runs are executed: this process, several processes, or a Ray cluster."""

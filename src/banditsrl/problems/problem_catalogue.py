@@ -1,0 +1,55 @@
+"""Which problems have a name? The table behind `make_problem` and the command line."""
+
+import inspect
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from banditsrl.errors import InvalidArgument, InvalidType
+from banditsrl.problems.instance_files import read_problem
+from banditsrl.problems.labelled import TABLE_FORMATS, read_table
+from banditsrl.registry import Registry
+
+PROBLEMS: Registry[Callable[..., Any]] = Registry("problem")
+
+
+def make_problem(name: str | Path, /, **settings: Any) -> Any:
+    """Build a problem from its name, or from a file.
+
+    Args:
+        name: A registered name, or a path that ends in .json (see `read_problem`), .csv or
+            .parquet (see `read_table`).
+        settings: Those of the named problem, or of `read_table`: a table needs ``label=``.
+
+    Example:
+        >>> make_problem("vardim-realizable", seed=3).n_actions
+        5
+    """
+    if not isinstance(name, str | Path):
+        raise InvalidType(f"name must be a problem's name or a path, got {name!r}.")
+    ending = Path(name).suffix.lower()
+    if name not in PROBLEMS and ending in TABLE_FORMATS:
+        if "label" not in settings:
+            raise InvalidArgument("label must name the column that holds the class, got none.")
+        return read_table(name, **settings)
+    if name not in PROBLEMS and ending == ".json":
+        if settings:
+            raise InvalidArgument(
+                f"settings must be none for a problem read from JSON, got {', '.join(settings)}."
+            )
+        return read_problem(name)
+    known: Registry[None] = Registry(f"setting of {name}")
+    for setting in settings_of(str(name)):
+        known.add(setting, None)
+    for setting in settings:
+        known[setting]  # an unknown one is refused, with the nearest
+    return PROBLEMS[str(name)](**settings)
+
+
+def settings_of(name: str) -> list[str]:
+    """The names of the settings that a registered problem takes."""
+    maker = PROBLEMS[name]
+    bound = maker.keywords if isinstance(maker, partial) else {}
+    parameters = inspect.signature(maker).parameters.values()
+    return [p.name for p in parameters if p.kind is not p.VAR_KEYWORD and p.name not in bound]

@@ -1,0 +1,23 @@
+"""BanditSRL's mechanisms: the certificate, elimination, representation losses and training."""
+
+from banditsrl.selection.losses import (
+    LOSSES,
+    BestInClass,
+    Eig,
+    Evidence,
+    Loss,
+    Span,
+    Weak,
+    WeakNormalised,
+)
+
+__all__ = [
+    "LOSSES",
+    "BestInClass",
+    "Eig",
+    "Evidence",
+    "Loss",
+    "Span",
+    "Weak",
+    "WeakNormalised",
+]

@@ -1,0 +1,161 @@
+"""What does the history amount to for a candidate? Sums over all rounds, and quadratic forms.
+
+For tables over finitely many contexts the history is first counted into cells (context, action),
+which makes a phase end cost O(X A d^2) however long the history is; any other representation is
+embedded block by block. Both sides of a matrix product differ from seed to seed here: with one side
+in common XLA would join the seeds into one product, whose last bits depend on a seed's lane.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax import Array
+
+from banditsrl.core.history import History, Rounds, folded
+from banditsrl.representations.table import Representation, Table
+
+
+class Moments(NamedTuple):
+    """Sums over the history for one candidate of dimension d."""
+
+    gram: Array  # (d, d) sum phi phi^T
+    b: Array  # (d,)   sum phi y
+    largest_norm: Array  # ()     of all embeddings of the contexts seen
+    weak: Array  # ()     min over rounds of phi_s^T gram phi_s
+    weak_normalised: Array  # ()     the same divided by ||phi_s||^2
+
+
+class Cells(NamedTuple):
+    """The history of a finite problem: what happened in each (context, action)."""
+
+    n: Array  # (X A,)
+    y: Array  # (X A,) sum of rewards
+    yy: Array  # ()     sum of squared rewards, over all
+
+
+class Gathered(NamedTuple):
+    """What the history amounts to, for all candidates."""
+
+    moments: list[Moments]
+    yy: Array  # () sum y^2
+    cells: Cells | None  # for tables
+
+
+def gathered(
+    candidates: Sequence[Representation], history: History, *, needs_forms: bool
+) -> Gathered:
+    """The moments of every candidate; without `needs_forms` the two forms stay zero."""
+    first = candidates[0]
+    if isinstance(first, Table) and tables_only(candidates):
+        counted = _cells(history, len(first.features), first.n_actions)
+        tables = [c for c in candidates if isinstance(c, Table)]
+        found = [_of_table(table, counted, needs_forms) for table in tables]
+        return Gathered(found, counted.yy, counted)
+    found = [_of_history(candidate, history, needs_forms) for candidate in candidates]
+    return Gathered(found, _total_squares(history), None)
+
+
+def uncertainty(
+    candidate: Representation, history: History, counted: Cells | None, root: Array
+) -> Array:
+    """Largest over rounds of ||phi_s||^2_{V^-1}, with `root` S such that S S^T = V^-1."""
+
+    def largest(phi: Array, valid: Array) -> Array:
+        return ((jnp.where(valid[:, None], phi, 0.0) @ root) ** 2).sum(-1).max()
+
+    if isinstance(candidate, Table) and counted is not None:
+        flat = jnp.asarray(candidate.features).reshape(-1, candidate.dim)
+        return largest(flat, counted.n > 0)
+    return folded(
+        history,
+        jnp.zeros((), dtype=jnp.float64),
+        lambda so_far, rounds: jnp.maximum(
+            so_far, largest(_embedded(candidate, rounds)[1], rounds.valid)
+        ),
+    )
+
+
+def tables_only(candidates: Sequence[Representation]) -> bool:
+    """Whether every candidate is a table over the same contexts."""
+    shapes = {c.features.shape[:2] if isinstance(c, Table) else None for c in candidates}
+    return len(shapes) == 1 and None not in shapes
+
+
+def _total_squares(history: History) -> Array:
+    return folded(
+        history,
+        jnp.zeros((), dtype=jnp.float64),
+        lambda total, rounds: total + jnp.where(rounds.valid, rounds.rewards**2, 0.0).sum(),
+    )
+
+
+def _cells(history: History, n_contexts: int, n_actions: int) -> Cells:
+    def step(carry: Cells, rounds: Rounds) -> Cells:
+        at = rounds.contexts * n_actions + rounds.actions
+        rewards = jnp.where(rounds.valid, rounds.rewards, 0.0)
+        return Cells(
+            carry.n.at[at].add(rounds.valid.astype(jnp.float64)),
+            carry.y.at[at].add(rewards),
+            carry.yy + (rewards**2).sum(),
+        )
+
+    zeros = jnp.zeros(n_contexts * n_actions, dtype=jnp.float64)
+    return folded(history, Cells(zeros, zeros, jnp.zeros(())), step)
+
+
+def _of_table(table: Table, counted: Cells, needs_forms: bool) -> Moments:
+    flat = jnp.asarray(table.features).reshape(-1, table.dim)  # (X A, d)
+    played = flat * jnp.sqrt(counted.n)[:, None]
+    gram = played.T @ played
+    forms = (jnp.zeros(()), jnp.zeros(()))
+    if needs_forms:
+        forms = _smallest_forms(flat, gram, counted.n > 0)
+    b = (flat * counted.y[:, None]).sum(0)
+    return Moments(gram, b, jnp.asarray(table.L, jnp.float64), *forms)
+
+
+def _of_history(candidate: Representation, history: History, needs_forms: bool) -> Moments:
+    start = (jnp.zeros((candidate.dim, candidate.dim)), jnp.zeros(candidate.dim), jnp.zeros(()))
+
+    def add(carry: tuple[Array, Array, Array], rounds: Rounds) -> tuple[Array, Array, Array]:
+        phi, played = _embedded(candidate, rounds)
+        norms = jnp.sqrt((phi * phi).sum(-1))
+        rewards = jnp.where(rounds.valid, rounds.rewards, 0.0)
+        gram, b, largest = carry
+        return gram + played.T @ played, b + played.T @ rewards, jnp.maximum(largest, norms.max())
+
+    gram, b, largest = folded(history, start, add)
+    forms = (jnp.zeros(()), jnp.zeros(()))
+    if needs_forms:
+        forms = _forms_of_history(candidate, history, gram)
+    return Moments(gram, b, largest, *forms)
+
+
+def _forms_of_history(
+    candidate: Representation, history: History, gram: Array
+) -> tuple[Array, Array]:
+    def step(carry: tuple[Array, Array], rounds: Rounds) -> tuple[Array, Array]:
+        _, played = _embedded(candidate, rounds)
+        plain, unit = _smallest_forms(played, gram, rounds.valid)
+        return jnp.minimum(carry[0], plain), jnp.minimum(carry[1], unit)
+
+    return folded(history, (jnp.full((), jnp.inf), jnp.full((), jnp.inf)), step)
+
+
+def _embedded(candidate: Representation, rounds: Rounds) -> tuple[Array, Array]:
+    """All embeddings of a block (block, A, d) and the played ones (block, d), zero if invalid."""
+    phi = jax.vmap(candidate.embed)(rounds.contexts)
+    phi = jnp.where(rounds.valid[:, None, None], phi, 0.0)
+    return phi, jnp.take_along_axis(phi, rounds.actions[:, None, None], axis=1)[:, 0]
+
+
+def _smallest_forms(phi: Array, gram: Array, valid: Array) -> tuple[Array, Array]:
+    """Of phi^T gram phi, and of the same of unit vectors; a zero vector normalises to zero."""
+    played = jnp.where(valid[:, None], phi, 0.0)
+    forms = ((played @ gram) * played).sum(-1)
+    norms = (played * played).sum(-1)
+    unit = forms / jnp.where(norms > 0, norms, 1.0)
+    plain = jnp.where(valid, forms, jnp.inf).min()
+    return plain, jnp.where(valid, unit, jnp.inf).min()

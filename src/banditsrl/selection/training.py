@@ -1,0 +1,249 @@
+"""How is a network trained at the end of a phase? Passes over the history, in one compiled loop.
+
+    c_reg * (spectral loss of all samples) + (mean squared error of explored samples)
+
+The squared error never sees a certified round: those repeat what is already known, and a network
+that fits only optimal actions forgets the others. The spectral loss sees every round, since it is
+the design matrix of *all* rounds that drifts towards the optimal actions. The explored samples
+are repeated until they are as many as all samples; every pass is shuffled by a permutation that
+is computed, not stored. The number of steps is dynamic: one program serves every phase.
+
+Three settings depart from this scheme, and are off by default. `every_weight` adds the squared
+error of all samples, so that a wrong certificate is unlearned. `passes_over="explored"` makes a
+pass as long as the explored samples, or a quarter of all if that is more, so that training costs
+less where exploration ends. `decay` shrinks the weights by the share rate * decay / sqrt(n) at each
+step, the less the more samples there are.
+"""
+
+from collections.abc import Callable
+from dataclasses import KW_ONLY
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import optax
+from jax import Array
+
+from banditsrl.arguments import at_least, count, one_of, positive
+from banditsrl.core.history import History
+from banditsrl.core.policy import setting
+from banditsrl.errors import InvalidArgument
+from banditsrl.representations.network import Network, Weights
+from banditsrl.selection.spectral_losses import REGULARISERS, descended, is_saddle
+
+OPTIMIZERS: dict[str, Callable[[float], optax.GradientTransformation]] = {
+    "sgd": optax.sgd,
+    "adam": optax.adam,
+}
+SCHEDULES = ("constant", "cosine")
+PASSES_OVER = ("all", "explored")
+
+LEAST = 4
+"""A pass over explored samples is at least as long as one in so many of all."""
+
+
+class Training(eqx.Module):
+    """Settings of the training; the defaults are the paper's.
+
+    Args:
+        optimizer: "sgd", "adam", or any Optax transformation (which brings its own rate; that of
+            `decay` stays `learning_rate`).
+    """
+
+    _: KW_ONLY
+    loss: str = setting("weak", "spectral loss of the network: none, weak or rayleigh")
+    loss_weight: float = setting(1.0, "c_reg, the weight of the spectral loss")
+    optimizer: Any = setting("sgd", "sgd, adam, or an Optax transformation")
+    learning_rate: float = setting(1e-3, "step size of the optimizer")
+    schedule: str = setting("constant", "step size within a phase: constant or cosine")
+    decay: float = setting(0.0, "weight decay, divided by the square root of the samples")
+    every_weight: float = setting(0.0, "weight of the squared error of all samples, besides")
+    batch: int = setting(128, "samples per step")
+    passes: int = setting(30, "passes per phase")
+    passes_over: str = setting("all", "what a pass is as long as: all samples, or explored ones")
+    max_updates: int | None = setting(None, "most steps per phase; no limit when None")
+
+    def __check_init__(self) -> None:
+        one_of("loss", self.loss, tuple(REGULARISERS))
+        at_least("loss_weight", self.loss_weight, 0.0)
+        if isinstance(self.optimizer, str):
+            one_of("optimizer", self.optimizer, tuple(OPTIMIZERS))
+        elif not isinstance(self.optimizer, optax.GradientTransformation):
+            raise InvalidArgument(
+                f"optimizer must be {', '.join(OPTIMIZERS)} or an Optax transformation, "
+                f"got {self.optimizer!r}."
+            )
+        positive("learning_rate", self.learning_rate)
+        one_of("schedule", self.schedule, SCHEDULES)
+        at_least("decay", self.decay, 0.0)
+        at_least("every_weight", self.every_weight, 0.0)
+        count("batch", self.batch)
+        count("passes", self.passes)
+        one_of("passes_over", self.passes_over, PASSES_OVER)
+        if self.max_updates is not None:
+            count("max_updates", self.max_updates)
+
+    @property
+    def transformation(self) -> optax.GradientTransformation:
+        """The optimizer."""
+        if isinstance(self.optimizer, str):
+            return OPTIMIZERS[self.optimizer](self.learning_rate)
+        return self.optimizer
+
+    def n_updates(self, n: Array, n_explored: Array) -> Array:
+        """Steps in a phase with n samples: none before one batch of explored samples exists."""
+        steps = self.passes * self.updates_per_pass(self.pass_length(n, n_explored))
+        if self.max_updates is not None:
+            steps = jnp.minimum(steps, self.max_updates)
+        return jnp.where(n_explored >= self.batch, steps, 0)
+
+    def pass_length(self, n: Array, n_explored: Array) -> Array:
+        """Samples in a pass."""
+        return n if self.passes_over == "all" else jnp.maximum(n_explored, n // LEAST)
+
+    def updates_per_pass(self, length: Array) -> Array:
+        """The last batch of a pass may be incomplete."""
+        return (length + self.batch - 1) // self.batch
+
+
+class Batch(NamedTuple):
+    """What one step of training looks at."""
+
+    explored: Array  # (n,) rounds for the squared error
+    every: Array  # (n,) rounds for what sees all samples
+    valid: Array  # (n,) 0 for the missing samples of an incomplete batch, float32
+
+
+class Losses(NamedTuple):
+    """What one step of training paid."""
+
+    squared: Array
+    spectral: Array
+
+
+def trained(
+    training: Training, network: Network, weights: Weights, history: History, key: Array
+) -> tuple[Weights, Losses]:
+    """The weights after a phase's training, and the losses of its last step."""
+    explored = ~history.certified & (jnp.arange(history.capacity) < history.n)
+    n_explored = explored.sum(dtype=jnp.int32)
+    rounds = jnp.nonzero(explored, size=history.capacity, fill_value=0)[0].astype(jnp.int32)
+    n_updates = training.n_updates(history.n, n_explored)
+    n = jnp.maximum(history.n, 1).astype(jnp.float32)
+    salt = jax.random.bits(key, (), dtype=jnp.uint32)
+    optimizer = training.transformation
+    trainable = (weights.body, weights.omega)
+
+    def step(i: Array, carry: Any) -> Any:
+        trainable, z, opt_state, _ = carry
+        batch = _dealt(training, i, rounds, n_explored, history.n, salt)
+        gradients, (z, losses) = jax.grad(_objective, has_aux=True)(
+            trainable, z, training, network, history, batch
+        )
+        updates, opt_state = optimizer.update(gradients, opt_state, trainable)
+        if training.decay:
+            share = training.learning_rate * training.decay * jax.lax.rsqrt(n)
+            updates = jax.tree.map(lambda u, w: u - share * w, updates, trainable)
+        rate = _rate(training, i, n_updates)
+        updates = jax.tree.map(lambda update: rate * update, updates)
+        return optax.apply_updates(trainable, updates), z, opt_state, losses
+
+    unknown = jnp.full((), jnp.nan, dtype=jnp.float32)  # where nothing is trained
+    start = (trainable, weights.z, optimizer.init(trainable), Losses(unknown, unknown))
+    (body, omega), z, _, losses = jax.lax.fori_loop(0, n_updates, step, start)
+    return Weights(body, omega, z), losses
+
+
+def _objective(
+    trainable: tuple[Any, Array],
+    z: Array,
+    training: Training,
+    network: Network,
+    history: History,
+    batch: Batch,
+) -> tuple[Array, tuple[Array, Losses]]:
+    body, omega = trainable
+    spectral_on = training.loss != "none" and training.loss_weight > 0
+    needs_all = spectral_on or training.every_weight > 0
+    rounds = jnp.concatenate([batch.explored, batch.every]) if needs_all else batch.explored
+    contexts = jax.tree.map(lambda buffer: buffer[rounds], history.contexts)
+    phi = network.embed_rows(body, contexts, history.actions[rounds])
+    explored, every = phi[: training.batch], phi[-training.batch :]
+
+    def mean_square(phi: Array, rounds: Array) -> Array:
+        error = phi @ omega - history.rewards[rounds].astype(jnp.float32)
+        return (batch.valid * error * error).sum() / batch.valid.sum()
+
+    squared = mean_square(explored, batch.explored)
+    if training.every_weight:
+        squared += training.every_weight * mean_square(every, batch.every)
+    spectral = REGULARISERS[training.loss](every, explored, z, batch.valid)
+    if is_saddle(training.loss):
+        z = descended(z, every, batch.valid)
+    return squared + training.loss_weight * spectral, (z, Losses(squared, spectral))
+
+
+def _dealt(
+    training: Training, i: Array, rounds: Array, n_explored: Array, n: Array, salt: Array
+) -> Batch:
+    """The rounds of step i."""
+    length = training.pass_length(n, n_explored)
+    per_pass = training.updates_per_pass(length)
+    at, within = i // per_pass, i % per_pass
+    position = within * training.batch + jnp.arange(training.batch, dtype=jnp.int32)
+    valid = position < length
+    position = jnp.minimum(position, length - 1)
+    overall = at.astype(jnp.uint32) * length.astype(jnp.uint32) + position.astype(jnp.uint32)
+    turn, place = _turned(overall, n_explored)
+    explored = rounds[shuffled(place, n_explored, salt ^ (2 * turn + 1))]
+    turn, place = _turned(overall, n)
+    every = shuffled(place, n, salt ^ _mixed(2 * turn))
+    return Batch(explored, every, valid.astype(jnp.float32))
+
+
+def _turned(overall: Array, size: Array) -> tuple[Array, Array]:
+    """Which turn through `size` samples a position is in, and where in it."""
+    length = jnp.maximum(size, 1).astype(jnp.uint32)
+    return overall // length, overall % length
+
+
+def _rate(training: Training, i: Array, n_updates: Array) -> Array:
+    if training.schedule == "constant":
+        return jnp.ones((), dtype=jnp.float32)
+    share = i.astype(jnp.float32) / jnp.maximum(n_updates, 1).astype(jnp.float32)
+    return 0.5 * (1.0 + jnp.cos(jnp.float32(jnp.pi) * share))
+
+
+def shuffled(position: Array, size: Array, salt: Array) -> Array:
+    """Where a shuffle of 0..size-1, one of its own for each salt, puts each position (int32).
+
+    A Feistel network on pairs (l, r) with l < a, r < b and a b barely above `size`; a position
+    that lands beyond the end walks on until it is back inside, which keeps it a permutation.
+    """
+    size = jnp.asarray(size).astype(jnp.uint32)
+    a = jnp.ceil(jnp.sqrt(size.astype(jnp.float32))).astype(jnp.uint32)
+    b = (size + a - 1) // a
+    start = jnp.asarray(position).astype(jnp.uint32)
+    salt = jnp.broadcast_to(jnp.asarray(salt).astype(jnp.uint32), start.shape)
+
+    def encrypt(x: Array) -> Array:
+        left, right = x // b, x % b
+        for k in range(3):
+            left = (left + _mixed(right ^ _mixed(salt + jnp.uint32(2 * k))) % a) % a
+            right = (right + _mixed(left ^ _mixed(salt + jnp.uint32(2 * k + 1))) % b) % b
+        return left * b + right
+
+    def walk(x: Array) -> Array:
+        return jnp.where(x >= size, encrypt(x), x)
+
+    inside = jax.lax.while_loop(lambda x: (x >= size).any(), walk, encrypt(start))
+    return inside.astype(jnp.int32)
+
+
+def _mixed(x: Array) -> Array:
+    """MurmurHash3's finalizer: every bit of x (uint32) moves every bit of the result."""
+    x = jnp.asarray(x).astype(jnp.uint32)
+    for shift, factor in ((16, 0x85EBCA6B), (13, 0xC2B2AE35)):
+        x = (x ^ (x >> shift)) * jnp.uint32(factor)
+    return x ^ (x >> 16)

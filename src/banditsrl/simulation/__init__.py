@@ -1,0 +1,1 @@
+"""Simulations: the loop, what it records, its checks and its checkpoints."""

@@ -1,0 +1,1 @@
+"""What the paper proves: bounds, assumptions, and the diagnosis of a representation."""

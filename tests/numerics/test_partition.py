@@ -1,0 +1,92 @@
+"""Held things: put together again they are what they were, and a program is compiled once."""
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+import banditsrl
+from banditsrl.core.policy import Policy
+from banditsrl.numerics.partition import Held, hold
+
+
+def policy(problem: banditsrl.FiniteProblem, scale: float = 1.0) -> Policy:
+    return banditsrl.LinUCB(problem.representations[0], sigma=0.3, ucb_scale=scale)
+
+
+def test_the_whole_is_what_was_held(problem: banditsrl.FiniteProblem) -> None:
+    with jax.enable_x64(True):
+        whole = hold(policy(problem)).whole()
+    assert whole.ucb_scale == 1.0
+    assert whole.sigma == 0.3
+    np.testing.assert_array_equal(
+        whole.representation.features, problem.representations[0].features
+    )
+
+
+def test_equal_settings_share_a_program_and_others_do_not(problem: banditsrl.FiniteProblem) -> None:
+    traced: list[float] = []
+
+    @jax.jit
+    def doubled(held: Held, x: jax.Array) -> jax.Array:
+        traced.append(held.whole().ucb_scale)
+        return x * held.whole().ucb_scale
+
+    for scale in (2.0, 2.0, 3.0):
+        with jax.enable_x64(True):
+            assert float(doubled(hold(policy(problem, scale)), jnp.ones(()))) == scale
+    assert traced == [2.0, 3.0]
+
+
+def test_arrays_are_inputs_and_not_part_of_the_program() -> None:
+    traced: list[int] = []
+
+    @jax.jit
+    def total(held: Held) -> jax.Array:
+        traced.append(1)
+        return held.whole()["table"].sum()
+
+    with jax.enable_x64(True):
+        sums = [float(total(hold({"table": np.full(3, k), "name": "ones"}))) for k in (1.0, 2.0)]
+    assert sums == [3.0, 6.0]
+    assert traced == [1]
+
+
+def test_settings_differ_from_anything_else() -> None:
+    assert hold({"a": 1}).settings != hold({"a": 2}).settings
+    assert hold({"a": 1}).settings != hold({"b": 1}).settings
+    assert hold({"a": 1}).settings != "settings"
+
+
+def test_instances_of_one_size_share_every_program() -> None:
+    compiled: list[str] = []
+
+    def listen(event: str, _: float, **what: Any) -> None:
+        if event.endswith("backend_compile_duration"):
+            compiled.append(str(what.get("fun_name")))
+
+    jax.monitoring.register_event_duration_secs_listener(listen)
+    regrets = []
+    for seed in (0, 1):
+        compiled.clear()
+        whole = banditsrl.make_problem("vardim-realizable", seed=seed)
+        few = banditsrl.FiniteProblem(
+            whole.mean_rewards, whole.representations[:2], name=f"instance {seed}"
+        )
+        policy = banditsrl.make_policy("banditsrl-linucb", few)
+        regrets.append(banditsrl.simulate(few, policy, horizon=20, seeds=2).mean[-1])
+    jax.monitoring.unregister_event_duration_listener(listen)
+    assert compiled == []  # by the second
+    assert regrets[0] != regrets[1]
+
+
+def test_a_bare_problem_deals_as_the_whole_one() -> None:
+    whole = banditsrl.make_problem("mixing", seed=3)
+    bare, key = whole.bare, jax.random.key(1)
+    assert (bare.name, bare.representations) == ("", ())
+    assert whole.name == "mixing"
+    assert len(whole.representations) > 1
+    assert np.array_equal(bare.contexts(key, 50), whole.contexts(key, 50))
+    assert np.array_equal(bare.noises(key, 50), whole.noises(key, 50))
+    assert np.array_equal(bare.means(7), whole.means(7))

@@ -1,0 +1,175 @@
+"""An agent: what a loop by hand would do, phases included, and a file that holds all of it."""
+
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import banditsrl
+from banditsrl import Agent
+from banditsrl.errors import InvalidArgument, StateFileError
+from banditsrl.policies import allocate, appended, phase_ends
+from banditsrl.problems import Stream
+
+STREAM = Stream(n_columns=2, n_actions=3)
+SMALL: dict[str, Any] = {"layers": (6, 3), "n_features": 8, "passes": 1, "batch": 8}
+
+
+def small(name: str = "banditsrl-auto") -> Any:
+    settings = SMALL if name == "banditsrl-auto" else {}
+    return banditsrl.make_policy(name, STREAM, **settings)
+
+
+def rounds(n: int, seed: int = 0) -> Any:
+    rng = np.random.default_rng(seed)
+    return zip(rng.normal(size=(n, 2)), rng.normal(size=n), strict=True)
+
+
+def leaves(agent: Agent) -> list[Any]:
+    return [np.asarray(leaf) for leaf in jax.tree.leaves(agent.state)]
+
+
+def test_it_does_what_the_loop_by_hand_does() -> None:
+    policy = small()
+    agent, verbs = Agent(policy, seed=3), banditsrl.compiled(policy)
+    key, init_key = jax.random.split(jax.random.key(3))
+    state, history = policy.init(init_key), allocate(np.zeros(2), 40)
+    ends = phase_ends(policy.phase_growth, 40)
+    for t, (x, noise) in enumerate(rounds(40)):
+        choice = agent.act(x)
+        expected = verbs.act(state, x, None, jax.random.fold_in(key, 2 * t))
+        assert int(choice.action) == int(expected.action)
+        reward = x[0] * int(choice.action) + noise
+        agent.learn(x, choice, reward)
+        played = int(expected.action), reward, bool(expected.certified)
+        state = verbs.learn(state, x, *played)
+        history = appended(history, x, *played)
+        if t + 1 in ends:
+            state = verbs.refresh(state, history, jax.random.fold_in(key, 2 * t + 3))
+    for found, wanted in zip(leaves(agent), jax.tree.leaves(state), strict=True):
+        np.testing.assert_array_equal(found, np.asarray(wanted))
+    assert int(agent.state.certifier.phase) == len(ends)
+
+
+@pytest.mark.parametrize("name", ["banditsrl-auto", "linucb", "banditsrl-egreedy"])
+def test_a_saved_agent_goes_on_as_if_it_had_not_stopped(name: str, tmp_path: Path) -> None:
+    policy = small(name)
+    agents = [Agent(policy, seed=1), Agent(policy, seed=1)]
+    for t, (x, reward) in enumerate(rounds(30)):
+        if t == 13:
+            agents[1].save(tmp_path / "agent")
+            agents[1] = Agent.load(tmp_path / "agent", policy)
+        choices = [agent.act(x, [True, t % 2 == 0, True]) for agent in agents]
+        assert int(choices[0].action) == int(choices[1].action)
+        assert t % 2 == 0 or int(choices[0].action) != 1
+        for agent, choice in zip(agents, choices, strict=True):
+            agent.learn(x, choice, reward)
+    for found, wanted in zip(leaves(agents[1]), leaves(agents[0]), strict=True):
+        np.testing.assert_array_equal(found, wanted)
+    assert agents[1].n_rounds == 30
+
+
+def test_more_rounds_than_a_block_are_kept(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr("banditsrl.serving.agent.BLOCK", 4)
+    policy = banditsrl.make_policy("linucb-disjoint", STREAM)
+    monkeypatch.setattr("banditsrl.core.history.BLOCK", 4)
+    agent, kept = Agent(policy), list(rounds(11))
+    for x, reward in kept:
+        agent.learn(x, 2, reward)
+    agent.save(tmp_path / "agent")
+    for one in (agent, Agent.load(tmp_path / "agent", policy)):
+        assert len(one._memory.actions) == 16
+        np.testing.assert_array_equal(one._memory.contexts[:11], [x for x, _ in kept])
+        np.testing.assert_array_equal(one._memory.rewards[:11], [y for _, y in kept])
+    V = np.asarray(agent.state.learners[0].blocks.V)
+    assert V[2].trace() > V[0].trace()
+
+
+def test_what_does_not_fit_is_refused(tmp_path: Path) -> None:
+    agent = Agent(small("linucb"))
+    agent.save(tmp_path / "agent")
+    with pytest.raises(StateFileError, match="policy is not the same"):
+        Agent.load(tmp_path / "agent", small("lints"))
+    with pytest.raises(InvalidArgument, match=r"context must have shape \(2,\), got shape \(3,\)"):
+        agent.act([1.0, 2.0, 3.0])
+    with pytest.raises(InvalidArgument, match="reward must be finite, got nan"):
+        agent.learn([1.0, 2.0], 0, float("nan"))
+    assert agent.n_rounds == 0
+    with pytest.raises(InvalidArgument, match=r"sigma must be greater than 0, got 0\.0"):
+        Stream(n_columns=2, n_actions=3, sigma=0.0)
+
+
+def test_whole_numbers_first_do_not_cut_fractions_later() -> None:
+    given = banditsrl.representations.Given(n_actions=2, dim=2, B=2.0)
+    twice = banditsrl.representations.Mapped(lambda x: 2.0 * x, n_actions=2, dim=2, B=2.0)
+    policy = banditsrl.BanditSRL([given, twice], base=banditsrl.LinUCB(), sigma=0.1)
+    contexts = [[[1, 0], [0, 1]], [[0.7, 0.3], [0.2, 0.9]], [[0.5, 0.25], [0.1, 0.3]]]
+    thetas = []
+    for first in (contexts[0], np.asarray(contexts[0], dtype=float)):
+        agent = Agent(policy)
+        for context in (first, *contexts[1:]):
+            agent.learn(context, 0, 0.5)
+        agent.learn(contexts[1], 1, 0.2)
+        thetas.append(np.asarray(agent.state.ridge.theta))
+    np.testing.assert_array_equal(*thetas)
+
+
+def test_an_agent_saved_before_its_first_reward_can_learn(tmp_path: Path) -> None:
+    policy = small("banditsrl-egreedy")
+    agent = Agent(policy)
+    agent.act(np.zeros(2))
+    agent.save(tmp_path / "agent.state")
+    loaded = Agent.load(tmp_path / "agent.state", policy)
+    for x, reward in rounds(3):
+        loaded.learn(x, 0, reward)
+    assert loaded.n_rounds == 3
+
+
+class Outside:
+    """Has phases, and says nothing else of itself."""
+
+    phase_growth = 2.0
+
+    def init(self, key: Any) -> Any:
+        return {"n": jnp.zeros(())}
+
+    def act(self, state: Any, context: Any, mask: Any, key: Any) -> banditsrl.Choice:
+        return banditsrl.policies.untested(jnp.argmax(mask), mask / mask.sum())
+
+    def learn(self, state: Any, context: Any, action: Any, reward: Any) -> Any:
+        return state
+
+    def refresh(self, state: Any, history: Any, key: Any) -> Any:
+        return {"n": 1.0 * history.n}
+
+
+def test_an_outside_policy_gets_its_history_and_is_asked_for_a_mask() -> None:
+    agent = Agent(Outside())
+    with pytest.raises(InvalidArgument, match="mask must be given, since Outside has no n_actions"):
+        agent.act(np.zeros(2))
+    for x, reward in rounds(5):
+        choice = agent.act(x, mask=[False, True, True])
+        assert int(choice.action) == 1
+        agent.learn(x, choice, reward)
+    assert float(agent.state["n"]) == 4.0
+    agent.policy.n_actions = 3
+    assert int(Agent(agent.policy).act(np.zeros(2)).action) == 0
+
+
+@pytest.mark.parametrize("name", ["banditsrl-egreedy", "linucb", "banditsrl-auto"])
+def test_an_agent_can_start_from_a_log(name: str) -> None:
+    policy = small(name)
+    rng = np.random.default_rng(4)
+    log = {"contexts": rng.normal(size=(30, 2)), "actions": rng.integers(3, size=30)}
+    agent = Agent.from_log(policy, **log, rewards=rng.normal(size=30), seed=2)
+    assert agent.n_rounds == 30
+    for x, reward in rounds(40):
+        agent.learn(x, agent.act(x), reward)  # past the end of a phase
+    if name != "banditsrl-auto":  # one candidate: no history is kept
+        assert float(agent.state.ridge.n) == 70.0
+    else:
+        np.testing.assert_array_equal(agent._memory.contexts[:30], log["contexts"])
+        np.testing.assert_array_equal(agent._memory.actions[:30], log["actions"])
