@@ -36,8 +36,8 @@ from jax import Array
 from numpy.typing import NDArray
 
 import banditsrl
-from banditsrl.core.history import BLOCK, History, allocate
-from banditsrl.numerics.partition import hold
+from banditsrl.core.history import BLOCK, History, empty_history
+from banditsrl.numerics.partition import partition
 from banditsrl.selection.training import trained
 from banditsrl.simulation import loop as rounds
 
@@ -114,7 +114,7 @@ def training_step() -> Callable[[], Any]:
 
 def _history(n: int) -> History:
     rng = np.random.default_rng(0)
-    empty = allocate(jnp.int32(0), n)
+    empty = empty_history(jnp.int32(0), n)
     size = empty.capacity
     return empty._replace(
         contexts=jnp.asarray(rng.integers(100, size=size), dtype=jnp.int32),
@@ -212,7 +212,7 @@ def decision_cost() -> float:
     with jax.enable_x64(True):
         problem = banditsrl.make_problem("wheel")
         policy = banditsrl.make_policy("nn-banditsrl-egreedy", problem, preset="paper")
-        game = rounds.Game(hold(policy), hold(problem))
+        game = rounds.Game(partition(policy), partition(problem))
         keys = rounds.named_keys(jnp.zeros(1, dtype=jnp.int64))
         carry = rounds.start(game, keys, 10 * BLOCK, 2)
         slots = jnp.ones(BLOCK, dtype=jnp.int32)

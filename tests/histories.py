@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from banditsrl.core.history import History, allocate
+from banditsrl.core.history import History, empty_history
 
 KEY = jax.random.key(11)
 SIGMA = 0.3
@@ -33,7 +33,7 @@ def refreshed(policy: Any, rounds: tuple[Any, Any, Any], phase: int = 0) -> Any:
 def history_of(rounds: tuple[Any, Any, Any]) -> History:
     contexts, actions, rewards = rounds
     n = len(rewards)
-    empty = allocate(jnp.zeros((), dtype=jnp.int32), CAPACITY)
+    empty = empty_history(jnp.zeros((), dtype=jnp.int32), CAPACITY)
     return empty._replace(
         contexts=empty.contexts.at[:n].set(contexts.astype(np.int32)),
         actions=empty.actions.at[:n].set(actions.astype(np.int32)),

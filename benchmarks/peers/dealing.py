@@ -20,8 +20,8 @@ from streams import Stream, regret_curve, save, stream_path
 
 import banditsrl
 from banditsrl.core.history import BLOCK
-from banditsrl.numerics.partition import hold
-from banditsrl.numerics.seed_axis import double
+from banditsrl.numerics.partition import partition
+from banditsrl.numerics.precision import in_float64
 from banditsrl.simulation import loop as rounds
 
 N_CHECKED = BLOCK + 256
@@ -38,11 +38,11 @@ class Dealt(NamedTuple):
     stream: Stream
 
 
-@double
+@in_float64
 def deal(problem: Any, seed: int, steps: int) -> Dealt:
     """The first `steps` rounds of a seed."""
     keys = rounds.named_keys(jnp.asarray(np.asarray([seed])))
-    held, n_blocks = hold(problem), -(-steps // BLOCK)
+    held, n_blocks = partition(problem), -(-steps // BLOCK)
     blocks = [rounds.deal(held, keys, jnp.asarray(block)) for block in range(n_blocks)]
     indices = jnp.concatenate([block.contexts[:, 0] for block in blocks])[:steps]
     noises = jnp.concatenate([block.noises[:, 0] for block in blocks])[:steps]

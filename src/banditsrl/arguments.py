@@ -6,12 +6,16 @@ from numbers import Integral, Real
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
 from banditsrl.errors import InvalidArgument, InvalidType
 
 LARGEST_COUNT = 2**63 - 1
+
+LARGEST_INDEX = 2**31 - 1
+"""Indices of actions are kept in 32 bits."""
 
 
 def real(name: str, value: object) -> float:
@@ -141,3 +145,40 @@ def known_index(name: str, value: Any, size: int) -> None:
     if known.size and not ((known >= 0) & (known < size)).all():
         outside = known.ravel()[np.argmax((known.ravel() < 0) | (known.ravel() >= size))]
         raise InvalidArgument(f"{name} must be an index below {size}, got {outside}.")
+
+
+def check_action(action: Any, n_actions: int | None) -> Any:
+    """Return the action as it is; what is known not to be the index of an action is refused."""
+    one_index("action", action, LARGEST_INDEX if n_actions is None else n_actions)
+    return action
+
+
+def check_reward(reward: Any) -> Any:
+    """Return the reward as a float64 scalar; NaN and infinity are refused where they are known."""
+    if np.shape(reward) != ():
+        raise InvalidArgument(f"reward must be one number, got shape {np.shape(reward)}.")
+    finite_value("reward", reward)
+    known = not isinstance(reward, jax.core.Tracer)
+    return np.float64(reward) if known else reward.astype(jnp.float64)
+
+
+def check_mask(mask: Any, n_actions: int) -> jax.Array:
+    """Return the mask as a boolean (A,) array; None means every action is available.
+
+    A mask whose values are known now is verified.
+    """
+    if not isinstance(mask, jax.core.Tracer):
+        return jnp.asarray(check_known_mask(mask, n_actions))
+    if mask.shape != (n_actions,):
+        raise InvalidArgument(f"mask must have shape ({n_actions},), got shape {mask.shape}.")
+    return mask.astype(bool)
+
+
+def check_known_mask(mask: Any, n_actions: int) -> NDArray[np.bool_]:
+    """Return a mask whose values are known now as a NumPy array, without using a device."""
+    if mask is None:
+        return np.ones(n_actions, dtype=bool)
+    known = booleans("mask", mask, (n_actions,))
+    if not known.any():
+        raise InvalidArgument("mask must leave at least one available action, got none.")
+    return known

@@ -8,7 +8,14 @@ import numpy as np
 import pytest
 
 import banditsrl
-from banditsrl.core.history import BLOCK, History, allocate, block_of, folded, with_block
+from banditsrl.core.history import (
+    BLOCK,
+    History,
+    empty_history,
+    fold_blocks,
+    read_block,
+    write_block,
+)
 
 
 @pytest.fixture
@@ -16,7 +23,7 @@ def history() -> History:
     """2,500 of 3,072 rounds, with something beyond them that must not count."""
     rng = np.random.default_rng(0)
     with jax.enable_x64(True):
-        empty = allocate(np.zeros(2, dtype=np.float32), 2_600)
+        empty = empty_history(np.zeros(2, dtype=np.float32), 2_600)
         assert empty.capacity == 3 * BLOCK
         return History(
             contexts=jnp.asarray(rng.normal(size=empty.contexts.shape)),
@@ -29,7 +36,7 @@ def history() -> History:
 
 def test_a_fold_sees_the_rounds_that_happened_and_no_others(history: History) -> None:
     with jax.enable_x64(True):
-        total = folded(history, jnp.zeros(2), lambda sums, rounds: sums + _weighed(rounds))
+        total = fold_blocks(history, jnp.zeros(2), lambda sums, rounds: sums + _weighed(rounds))
     contexts, rewards = np.asarray(history.contexts), np.asarray(history.rewards)
     expected = sum(contexts[t] * rewards[t] for t in range(2_500))
     np.testing.assert_allclose(total, expected, rtol=1e-10)
@@ -41,11 +48,11 @@ def _weighed(rounds: Any) -> Any:
 
 def test_a_block_put_back_changes_its_own_rounds_only(history: History) -> None:
     with jax.enable_x64(True):
-        block = block_of(history, np.asarray(BLOCK))
+        block = read_block(history, np.asarray(BLOCK))
         assert int(block.n) == 2_500 - BLOCK
         np.testing.assert_array_equal(block.actions, np.asarray(history.actions)[BLOCK : 2 * BLOCK])
         other = block._replace(rewards=block.rewards + 1.0, n=jnp.asarray(700))
-        after = with_block(history, np.asarray(BLOCK), other)
+        after = write_block(history, np.asarray(BLOCK), other)
     expected = np.array(history.rewards)
     expected[BLOCK : 2 * BLOCK] += 1.0
     np.testing.assert_array_equal(after.rewards, expected)
@@ -88,7 +95,7 @@ class Watching:
             actions += (places * (1 + rounds.contexts) * rounds.actions).sum()
             return n + rounds.valid.sum(), actions, rewards + (places * rounds.rewards).sum()
 
-        sums = folded(history, (jnp.zeros(()),) * 3, add)
+        sums = fold_blocks(history, (jnp.zeros(()),) * 3, add)
         gaps = [jnp.abs(a - b) / (1 + jnp.abs(a)) for a, b in zip(state[:3], sums, strict=True)]
         return state._replace(missed=jnp.maximum(state.missed, jnp.stack(gaps).max()))
 

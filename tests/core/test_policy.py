@@ -7,7 +7,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from banditsrl.core.policy import drawn, learned, phase_ends, untested
+from banditsrl.core.actions import draw_action
+from banditsrl.core.phases import phase_ends
+from banditsrl.core.policy import learned, untested
 from banditsrl.errors import InvalidArgument
 
 
@@ -15,7 +17,7 @@ def test_a_quantile_picks_the_action_that_the_cumulative_pmf_says() -> None:
     pmf = np.array([0.0, 0.25, 0.5, 0.0, 0.25, 0.0])
     for u in np.linspace(0.0, 0.999, 40):
         expected = int(np.searchsorted(np.cumsum(pmf), u, side="right"))
-        assert int(drawn(jnp.asarray(pmf), jnp.asarray(u))) == expected
+        assert int(draw_action(jnp.asarray(pmf), jnp.asarray(u))) == expected
         assert pmf[expected] > 0
 
 
@@ -26,7 +28,7 @@ def test_an_action_of_probability_zero_is_never_drawn() -> None:
         if pmf.sum() == 0:
             continue
         for u in (0.0, 0.5, 1.0 - 2.0**-24):
-            assert pmf[int(drawn(jnp.asarray(pmf), jnp.asarray(u)))] > 0
+            assert pmf[int(draw_action(jnp.asarray(pmf), jnp.asarray(u)))] > 0
 
 
 @pytest.mark.parametrize("growth", [1.01, 1.2, 1.5, 2.0, 3.7])

@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from banditsrl.linear.blocks import block_observed, block_refreshed, block_scores, empty_blocks
-from banditsrl.numerics.seed_axis import double
+from banditsrl.numerics.precision import in_float64
 
 A, K, LAM = 3, 4, 0.1
 
@@ -25,7 +25,7 @@ def whole_matrix(seen: list[tuple[np.ndarray, int, float]]) -> tuple[np.ndarray,
     return V, b
 
 
-@double
+@in_float64
 def test_blocks_score_as_the_whole_matrix_does() -> None:
     seen = rounds(60)
     blocks = empty_blocks(A, K, LAM)
@@ -41,7 +41,7 @@ def test_blocks_score_as_the_whole_matrix_does() -> None:
         assert np.isclose(norms[action], np.sqrt(phi @ np.linalg.solve(V, phi)), rtol=1e-9)
 
 
-@double
+@in_float64
 def test_a_refresh_undoes_drift_and_changes_nothing_else() -> None:
     blocks = empty_blocks(A, K, LAM)
     step = jax.jit(block_observed)

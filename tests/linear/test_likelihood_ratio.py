@@ -13,8 +13,9 @@ from hypothesis.extra.numpy import arrays
 from numpy.typing import NDArray
 
 import banditsrl
+from banditsrl.arguments import check_mask
 from banditsrl.errors import InvalidArgument, InvalidType
-from banditsrl.linear.likelihood_ratio import Scores, checked_mask, ratio, score
+from banditsrl.linear.likelihood_ratio import Scores, ratio, score
 
 Floats = NDArray[np.float64]
 
@@ -206,9 +207,9 @@ def test_words_instead_of_numbers_are_refused_by_name() -> None:
 
 
 def test_a_mask_that_is_not_known_yet_is_not_verified() -> None:
-    mask = jax.jit(lambda m: checked_mask(m, 3))(jnp.asarray([0, 1, 0]))
+    mask = jax.jit(lambda m: check_mask(m, 3))(jnp.asarray([0, 1, 0]))
     np.testing.assert_array_equal(mask, [False, True, False])
-    np.testing.assert_array_equal(checked_mask(None, 3), [True, True, True])
+    np.testing.assert_array_equal(check_mask(None, 3), [True, True, True])
 
 
 def scored(data: Instance) -> Scores:

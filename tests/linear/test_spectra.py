@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from banditsrl.linear.spectra import spectra, spectrum
-from banditsrl.numerics.seed_axis import double
+from banditsrl.numerics.precision import in_float64
 
 SIZE = 7
 
@@ -18,7 +18,7 @@ def gram(dim: int, rank: int, seed: int) -> np.ndarray:
 @pytest.mark.parametrize("dims", [(4,), (3, 7, 3, 5), (7, 6, 2), (2, 2, 2)])
 def test_each_is_the_spectrum_of_the_padded_matrix(dims: tuple[int, ...]) -> None:
     grams = [gram(dim, rank=dim - k % 2, seed=k) for k, dim in enumerate(dims)]
-    found = double(spectra)(grams, SIZE)
+    found = in_float64(spectra)(grams, SIZE)
     assert found.values.shape == (len(dims), SIZE)
     for k, (dim, own) in enumerate(zip(dims, grams, strict=True)):
         padded = np.zeros((SIZE, SIZE))
@@ -32,13 +32,13 @@ def test_each_is_the_spectrum_of_the_padded_matrix(dims: tuple[int, ...]) -> Non
 
 def test_mapped_over_seeds_each_is_as_alone() -> None:
     grams = [np.stack([gram(dim, dim, seed) for seed in range(5)]) for dim in (3, 6)]
-    mapped = double(jax.vmap(lambda *each: spectra(each, SIZE)))(*grams)
-    alone = [double(spectra)([g[seed] for g in grams], SIZE) for seed in range(5)]
+    mapped = in_float64(jax.vmap(lambda *each: spectra(each, SIZE)))(*grams)
+    alone = [in_float64(spectra)([g[seed] for g in grams], SIZE) for seed in range(5)]
     np.testing.assert_allclose(mapped.values, [each.values for each in alone], atol=1e-12)
 
 
 def test_one_alone_is_the_first_of_one() -> None:
     own = gram(5, 5, seed=0)
-    one, several = double(spectrum)(own), double(spectra)([own], 5)
+    one, several = in_float64(spectrum)(own), in_float64(spectra)([own], 5)
     np.testing.assert_allclose(one.values, several.values[0], rtol=1e-12)
     np.testing.assert_allclose(np.abs(one.vectors), np.abs(several.vectors[0]), atol=1e-12)

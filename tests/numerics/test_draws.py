@@ -10,7 +10,7 @@ import pytest
 from jax import Array
 
 from banditsrl.numerics import draws
-from banditsrl.numerics.seed_axis import double
+from banditsrl.numerics.precision import in_float64
 
 N = 300
 CUMULATIVE = np.cumsum([0.1, 0.0, 0.4, 0.2, 0.3])
@@ -43,7 +43,7 @@ PAIRS: dict[str, tuple[Draw, Draw]] = {
 
 def drawn(draw: Draw, key: Any, *, mapped: bool) -> Any:
     function = jax.vmap(draw, in_axes=(0, None)) if mapped else draw
-    return np.asarray(double(function)(key, N))
+    return np.asarray(in_float64(function)(key, N))
 
 
 @pytest.mark.parametrize("name", PAIRS)
@@ -71,7 +71,7 @@ def test_keys_of_the_old_kind_are_left_to_jax() -> None:
 
 
 def test_a_category_of_no_probability_is_never_drawn() -> None:
-    found = np.asarray(double(categories)(jax.random.key(0), 20_000))
+    found = np.asarray(in_float64(categories)(jax.random.key(0), 20_000))
     shares = np.bincount(found, minlength=5) / len(found)
     assert shares[1] == 0
     np.testing.assert_allclose(shares, [0.1, 0.0, 0.4, 0.2, 0.3], atol=0.02)

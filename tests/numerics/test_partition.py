@@ -1,4 +1,4 @@
-"""Held things: put together again they are what they were, and a program is compiled once."""
+"""Partitioned things: put together again they are what they were, and a program is compiled once."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ import numpy as np
 
 import banditsrl
 from banditsrl.core.policy import Policy
-from banditsrl.numerics.partition import Held, hold
+from banditsrl.numerics.partition import Partitioned, partition
 
 
 def policy(problem: banditsrl.FiniteProblem, scale: float = 1.0) -> Policy:
@@ -17,7 +17,7 @@ def policy(problem: banditsrl.FiniteProblem, scale: float = 1.0) -> Policy:
 
 def test_the_whole_is_what_was_held(problem: banditsrl.FiniteProblem) -> None:
     with jax.enable_x64(True):
-        whole = hold(policy(problem)).whole()
+        whole = partition(policy(problem)).whole()
     assert whole.ucb_scale == 1.0
     assert whole.sigma == 0.3
     np.testing.assert_array_equal(
@@ -29,13 +29,13 @@ def test_equal_settings_share_a_program_and_others_do_not(problem: banditsrl.Fin
     traced: list[float] = []
 
     @jax.jit
-    def doubled(held: Held, x: jax.Array) -> jax.Array:
+    def doubled(held: Partitioned, x: jax.Array) -> jax.Array:
         traced.append(held.whole().ucb_scale)
         return x * held.whole().ucb_scale
 
     for scale in (2.0, 2.0, 3.0):
         with jax.enable_x64(True):
-            assert float(doubled(hold(policy(problem, scale)), jnp.ones(()))) == scale
+            assert float(doubled(partition(policy(problem, scale)), jnp.ones(()))) == scale
     assert traced == [2.0, 3.0]
 
 
@@ -43,20 +43,22 @@ def test_arrays_are_inputs_and_not_part_of_the_program() -> None:
     traced: list[int] = []
 
     @jax.jit
-    def total(held: Held) -> jax.Array:
+    def total(held: Partitioned) -> jax.Array:
         traced.append(1)
         return held.whole()["table"].sum()
 
     with jax.enable_x64(True):
-        sums = [float(total(hold({"table": np.full(3, k), "name": "ones"}))) for k in (1.0, 2.0)]
+        sums = [
+            float(total(partition({"table": np.full(3, k), "name": "ones"}))) for k in (1.0, 2.0)
+        ]
     assert sums == [3.0, 6.0]
     assert traced == [1]
 
 
 def test_settings_differ_from_anything_else() -> None:
-    assert hold({"a": 1}).settings != hold({"a": 2}).settings
-    assert hold({"a": 1}).settings != hold({"b": 1}).settings
-    assert hold({"a": 1}).settings != "settings"
+    assert partition({"a": 1}).settings != partition({"a": 2}).settings
+    assert partition({"a": 1}).settings != partition({"b": 1}).settings
+    assert partition({"a": 1}).settings != "settings"
 
 
 def test_instances_of_one_size_share_every_program() -> None:

@@ -1,4 +1,4 @@
-"""Do lanes change speed only? Products and mapped functions compared with NumPy, one by one."""
+"""Do seeds_last change speed only? Products and mapped functions compared with NumPy, one by one."""
 
 from typing import Any
 
@@ -7,15 +7,15 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from banditsrl.numerics.precision import in_float64
 from banditsrl.numerics.seed_axis import (
     MAX_UNROLLED,
-    double,
-    entry,
     indices,
-    lanes,
+    look_up,
     matrix_times,
-    row,
     rows_times,
+    seeds_last,
+    select_row,
 )
 
 DIMS = [1, 6, MAX_UNROLLED, MAX_UNROLLED + 1]
@@ -60,8 +60,8 @@ def test_a_row_is_that_row_bit_by_bit_whatever_is_in_the_others(dim: int) -> Non
     rows[3] = np.nan
     with jax.enable_x64(True):
         for k in (0, 2, 4):
-            np.testing.assert_array_equal(row(jnp.asarray(rows), jnp.asarray(k)), rows[k])
-        mapped = jax.vmap(row, in_axes=(None, 0))(jnp.asarray(rows), jnp.asarray([4, 0]))
+            np.testing.assert_array_equal(select_row(jnp.asarray(rows), jnp.asarray(k)), rows[k])
+        mapped = jax.vmap(select_row, in_axes=(None, 0))(jnp.asarray(rows), jnp.asarray([4, 0]))
     np.testing.assert_array_equal(mapped, rows[[4, 0]])
 
 
@@ -69,9 +69,9 @@ def test_an_entry_is_that_entry_alone_and_mapped() -> None:
     table, places = normal(5, 7, 2, 3), np.array([6, 0, 3])
     with jax.enable_x64(True):
         held = jnp.asarray(table)
-        np.testing.assert_array_equal(entry(held, 4), table[4])
-        compiled = jax.jit(entry)(held, 4)
-        mapped = jax.jit(jax.vmap(entry, in_axes=(None, 0), out_axes=-1))(held, places)
+        np.testing.assert_array_equal(look_up(held, 4), table[4])
+        compiled = jax.jit(look_up)(held, 4)
+        mapped = jax.jit(jax.vmap(look_up, in_axes=(None, 0), out_axes=-1))(held, places)
     np.testing.assert_array_equal(compiled, table[4])
     np.testing.assert_array_equal(mapped, np.moveaxis(table[places], 0, -1))
 
@@ -89,7 +89,7 @@ def test_indices_count_along_the_first_axis_and_broadcast_over_lanes(
 SHAPES: list[tuple[int, ...]] = []
 
 
-@lanes
+@seeds_last
 def weighted(rows: jax.Array, weight: jax.Array) -> dict[str, jax.Array]:
     """Written by the rules: leading axes are indexed and reduced, trailing ones broadcast."""
     SHAPES.append(rows.shape)
@@ -141,13 +141,13 @@ def test_a_function_in_lanes_keeps_its_name_and_its_docstring() -> None:
     assert str(weighted.__doc__).startswith("Written by the rules")
 
 
-@double
+@in_float64
 def third(x: float, *, scale: float = 1.0) -> jax.Array:
     """A third of x."""
     return scale * jnp.asarray(x) / 3.0
 
 
-@double
+@in_float64
 def failing() -> None:
     raise ValueError("on purpose")
 

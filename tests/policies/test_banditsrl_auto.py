@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import banditsrl
-from banditsrl.core.history import allocate, appended
+from banditsrl.core.history import append_round, empty_history
 from banditsrl.errors import InvalidArgument
-from banditsrl.numerics.seed_axis import double
+from banditsrl.numerics.precision import in_float64
 from banditsrl.policies.banditsrl_auto import BanditSRLAuto, Trial
 from banditsrl.policies.wide_ucb import WideUCB
 from banditsrl.representations.wide import Wide
@@ -56,7 +56,7 @@ def test_parts_must_have_the_same_actions(auto: BanditSRLAuto) -> None:
         BanditSRLAuto(explorer, auto.certifier)
 
 
-@double
+@in_float64
 def test_a_certificate_needs_the_network_in_phi_t_and_the_mixture_to_agree(
     auto: BanditSRLAuto,
 ) -> None:
@@ -84,7 +84,7 @@ def test_a_certificate_needs_the_network_in_phi_t_and_the_mixture_to_agree(
         assert bool(auto.act(alone, 0, None, key).certified)  # a mixture that is the network
 
 
-@double
+@in_float64
 def test_elsewhere_the_largest_mixed_value_plus_the_wide_width_is_played(
     problem: banditsrl.FiniteProblem, auto: BanditSRLAuto
 ) -> None:
@@ -114,7 +114,7 @@ def test_elsewhere_the_largest_mixed_value_plus_the_wide_width_is_played(
     assert 10 < moved < 110  # the width matters, and so do the values
 
 
-@double
+@in_float64
 def test_the_network_is_compared_on_predictions_made_before_the_reward(
     problem: banditsrl.FiniteProblem, auto: BanditSRLAuto
 ) -> None:
@@ -139,11 +139,11 @@ def test_the_network_is_compared_on_predictions_made_before_the_reward(
     np.testing.assert_allclose(state.stack.cross, cross)
 
 
-@double
+@in_float64
 def test_phi_t_holds_the_network_unless_it_predicts_clearly_worse(
     problem: banditsrl.FiniteProblem, auto: BanditSRLAuto
 ) -> None:
-    state, history = auto.init(jax.random.key(1)), allocate(jnp.int32(0), 64)
+    state, history = auto.init(jax.random.key(1)), empty_history(jnp.int32(0), 64)
     rng = np.random.default_rng(5)
     refresh = banditsrl.compiled(auto).refresh
 
@@ -159,24 +159,24 @@ def test_phi_t_holds_the_network_unless_it_predicts_clearly_worse(
     for _ in range(40):
         context, action, reward = int(rng.integers(10)), int(rng.integers(5)), float(rng.normal())
         state = auto.learn(state, context, action, reward)
-        history = appended(history, context, action, reward)
+        history = append_round(history, context, action, reward)
     # two standard errors are 0.02, and 0.25 of the mixture's error (1) besides
     assert in_phi_t(0.269)
     assert not in_phi_t(0.271)
 
 
-@double
+@in_float64
 def test_columns_are_standardised_by_what_was_seen_and_the_rounds_embedded_again(
     problem: banditsrl.FiniteProblem, auto: BanditSRLAuto
 ) -> None:
     explorer = auto.explorer
-    state, history = explorer.init(jax.random.key(0)), allocate(jnp.int32(0), 64)
+    state, history = explorer.init(jax.random.key(0)), empty_history(jnp.int32(0), 64)
     rng = np.random.default_rng(4)
     seen = []
     for _ in range(30):
         context, action, reward = int(rng.integers(10)), int(rng.integers(5)), float(rng.normal())
         state = explorer.learn(state, context, action, reward)
-        history = appended(history, context, action, reward)
+        history = append_round(history, context, action, reward)
         seen.append((context, action, reward))
     state = banditsrl.compiled(explorer).refresh(state, history, jax.random.key(0))
     x = np.array([problem.representations[0].features[c, 0, :2] for c, _, _ in seen])
@@ -190,7 +190,7 @@ def test_columns_are_standardised_by_what_was_seen_and_the_rounds_embedded_again
             np.testing.assert_allclose(blocks.theta[a], np.linalg.solve(V, psi.T @ y), rtol=1e-7)
 
 
-@double
+@in_float64
 def test_it_reports_its_weights_and_who_may_test(auto: BanditSRLAuto) -> None:
     state = auto.init(jax.random.key(0))._replace(weights=jnp.asarray([0.2, 0.5, 0.3]))
     report = auto.report(state)

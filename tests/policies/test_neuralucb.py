@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import banditsrl
-from banditsrl.core.history import allocate
+from banditsrl.core.history import empty_history
 from banditsrl.errors import InvalidArgument
 from banditsrl.policies.neuralucb import NeuralUCBState
 from banditsrl.representations.network import Layer, Weights
@@ -134,7 +134,7 @@ def test_a_phase_trains_the_network_and_leaves_the_diagonal() -> None:
     rng, vector = np.random.default_rng(4), parameters()
     state = state_of(vector, LAM + rng.exponential(size=len(vector)))
     contexts, rewards = rng.integers(X, size=BATCH), rng.normal(size=BATCH)
-    empty = allocate(np.int32(0), BATCH)
+    empty = empty_history(np.int32(0), BATCH)
     with jax.enable_x64(True):
         padding = (0, empty.capacity - BATCH)
         history = empty._replace(

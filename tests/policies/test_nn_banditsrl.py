@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import banditsrl
-from banditsrl.core.history import History, allocate
+from banditsrl.core.history import History, empty_history
 from banditsrl.errors import InvalidArgument
 
 KEY = jax.random.key(3)
@@ -43,7 +43,7 @@ def fresh() -> Any:
 
 @pytest.fixture(scope="module")
 def history() -> History:
-    empty = allocate(np.int32(0), N)
+    empty = empty_history(np.int32(0), N)
     with jax.enable_x64(True):
         return History(
             *(
@@ -163,7 +163,7 @@ def test_a_phase_keeps_the_shapes_and_types_of_the_state() -> None:
     policy = neural()
     with jax.enable_x64(True):
         first = jax.eval_shape(policy.init, KEY)
-        empty = allocate(jnp.zeros((), dtype=jnp.int32), N)
+        empty = empty_history(jnp.zeros((), dtype=jnp.int32), N)
         later = jax.eval_shape(policy.refresh, first, empty, KEY)
     assert jax.tree.structure(first) == jax.tree.structure(later)
     for one, other in zip(jax.tree.leaves(first), jax.tree.leaves(later), strict=True):
@@ -174,7 +174,7 @@ def test_a_phase_keeps_weak_types_too_so_that_a_run_compiles_once() -> None:
     policy = neural()
     with jax.enable_x64(True):
         first = jax.eval_shape(policy.init, KEY)
-        empty = allocate(jnp.zeros((), dtype=jnp.int32), N)
+        empty = empty_history(jnp.zeros((), dtype=jnp.int32), N)
         later = jax.eval_shape(policy.refresh, first, empty, KEY)
     weak = [
         [leaf.weak_type for leaf in jax.tree.leaves(state)] for state in (first, later)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import banditsrl
-from banditsrl.core.history import allocate
+from banditsrl.core.history import empty_history
 from banditsrl.core.state_files import describe
 from banditsrl.errors import InvalidArgument
 from banditsrl.representations import Table
@@ -154,7 +154,7 @@ def test_a_function_from_a_key_can_be_trained(wheel: banditsrl.FiniteProblem) ->
     policy = own(network)
     with jax.enable_x64(True):
         state = jax.eval_shape(policy.init, KEY)
-        empty = allocate(jnp.zeros((), dtype=jnp.int32), 40)
+        empty = empty_history(jnp.zeros((), dtype=jnp.int32), 40)
         jax.eval_shape(policy.refresh, state, empty, KEY)
 
 

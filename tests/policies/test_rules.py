@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import banditsrl
+from banditsrl.core.actions import maximisers
 from banditsrl.errors import BanditSRLError, InvalidArgument, InvalidType
-from banditsrl.policies.linear_policy import maximisers
 
 X, A, D, N, SIGMA, LAM, DELTA, B = 7, 4, 3, 25, 0.4, 0.7, 0.05, 1.3
 

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 import banditsrl
+from banditsrl.core.representation import Representation
 from banditsrl.errors import BoundExceeded, InvalidArgument, InvalidType
 from banditsrl.problems.finite import Candidate
 from banditsrl.representations.table import (
     Given,
     Mapped,
-    Representation,
     Table,
     as_representation,
     as_representations,

@@ -5,7 +5,7 @@ import pytest
 
 import banditsrl
 from banditsrl.errors import InvalidArgument
-from banditsrl.numerics.seed_axis import double
+from banditsrl.numerics.precision import in_float64
 from banditsrl.problems import TableProblem, Wheel
 from banditsrl.representations.table import Mapped
 from banditsrl.representations.wide import MOST_PLAIN, Scaling, Wide
@@ -17,7 +17,7 @@ def by_formula(wide: Wide, scaling: Scaling, x: np.ndarray) -> np.ndarray:
     return np.concatenate([[1.0], z / np.sqrt(len(x)), np.sqrt(2.0 / len(waves)) * waves])
 
 
-@double
+@in_float64
 def test_a_coded_context_is_embedded_by_the_formula_alike_for_every_action() -> None:
     wide = Wide(Wheel().representations[0], n_features=6)
     x = np.array([0.3, -0.5], dtype=np.float32)
@@ -28,7 +28,7 @@ def test_a_coded_context_is_embedded_by_the_formula_alike_for_every_action() -> 
         np.testing.assert_allclose(psi[action], by_formula(wide, scaling, x), rtol=1e-12)
 
 
-@double
+@in_float64
 def test_of_a_table_only_the_columns_of_the_context_are_taken() -> None:
     problem = banditsrl.make_problem("wheel", n_contexts=7)
     wide = Wide(problem.representations[0])
@@ -37,7 +37,7 @@ def test_of_a_table_only_the_columns_of_the_context_are_taken() -> None:
     np.testing.assert_array_equal(wide.rows(3), features[3, :1, :2])
 
 
-@double
+@in_float64
 def test_of_other_representations_every_action_has_its_row() -> None:
     table = np.random.default_rng(0).normal(size=(4, 3, 2))
     assert Wide(table).rows(1).shape == (3, 2)
@@ -45,7 +45,7 @@ def test_of_other_representations_every_action_has_its_row() -> None:
     assert Wide(mapped).embed(Wide(mapped).unscaled(), 2.0).shape == (3, 1 + 2 + 128)
 
 
-@double
+@in_float64
 def test_a_constant_column_adds_nothing() -> None:
     wide = Wide(Wheel().representations[0], n_features=5)
     scaling = Scaling(np.array([0.0, 0.4]), np.array([1.0, np.inf]), np.zeros(0))
@@ -61,7 +61,7 @@ def test_many_columns_are_projected(n_columns: int, n_plain: int) -> None:
     assert Wide(problem.representations[0], n_features=8).dim == 1 + n_plain + 8
 
 
-@double
+@in_float64
 def test_steps_are_at_quantiles_of_their_columns() -> None:
     rng = np.random.default_rng(2)
     columns = np.column_stack([rng.normal(size=80), rng.integers(0, 2, 80), np.full(80, 3.0)])
@@ -85,7 +85,7 @@ def test_steps_are_at_quantiles_of_their_columns() -> None:
     assert np.isinf(scaling.deviation[2])
 
 
-@double
+@in_float64
 def test_a_step_counts_what_reaches_its_cut() -> None:
     wide = Wide(Wheel().representations[0], kind="steps", n_features=4)
     cuts = np.array([-0.5, 0.3, 0.31, 0.9])

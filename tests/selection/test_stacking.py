@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from banditsrl.numerics.seed_axis import double
+from banditsrl.numerics.precision import in_float64
 from banditsrl.selection.stacking import Stack, empty_stack, faded, stacked, weights
 
 
@@ -34,7 +34,7 @@ def seen(rng: np.random.Generator, n: int, quality: np.ndarray) -> Stack:
     return stack
 
 
-@double
+@in_float64
 @pytest.mark.parametrize("seed", range(6))
 def test_two_weights_are_those_of_a_direct_search(seed: int) -> None:
     rng = np.random.default_rng(seed)
@@ -42,7 +42,7 @@ def test_two_weights_are_those_of_a_direct_search(seed: int) -> None:
     np.testing.assert_allclose(weights(stack), direct(stack), atol=1e-6)
 
 
-@double
+@in_float64
 @pytest.mark.parametrize("seed", range(6))
 def test_more_weights_lose_little_against_a_direct_search(seed: int) -> None:
     rng = np.random.default_rng(seed)
@@ -58,13 +58,13 @@ def test_more_weights_lose_little_against_a_direct_search(seed: int) -> None:
     assert loss(w) - loss(best) <= 0.05 * (loss(equal) - loss(best)) + 1e-9
 
 
-@double
+@in_float64
 def test_without_rounds_weights_are_equal_and_one_predictor_has_all() -> None:
     np.testing.assert_allclose(weights(empty_stack(3)), np.full(3, 1 / 3))
     np.testing.assert_allclose(weights(empty_stack(1)), [1.0])
 
 
-@double
+@in_float64
 def test_a_round_that_does_not_count_changes_nothing() -> None:
     stack = seen(np.random.default_rng(0), 5, np.array([0.1, 0.2]))
     same = stacked(stack, np.array([3.0, -2.0]), 1.0, False)
@@ -72,7 +72,7 @@ def test_a_round_that_does_not_count_changes_nothing() -> None:
     np.testing.assert_array_equal(same.cross, stack.cross)
 
 
-@double
+@in_float64
 def test_what_was_seen_counts_half_in_the_next_phase_and_the_start_stays() -> None:
     stack = seen(np.random.default_rng(1), 5, np.array([0.1, 0.2]))
     half = faded(stack)

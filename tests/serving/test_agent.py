@@ -10,8 +10,9 @@ import pytest
 
 import banditsrl
 from banditsrl import Agent
+from banditsrl.core.history import append_round, empty_history
+from banditsrl.core.phases import phase_ends
 from banditsrl.errors import InvalidArgument, StateFileError
-from banditsrl.policies import allocate, appended, phase_ends
 from banditsrl.problems import Stream
 
 STREAM = Stream(n_columns=2, n_actions=3)
@@ -36,7 +37,7 @@ def test_it_does_what_the_loop_by_hand_does() -> None:
     policy = small()
     agent, verbs = Agent(policy, seed=3), banditsrl.compiled(policy)
     key, init_key = jax.random.split(jax.random.key(3))
-    state, history = policy.init(init_key), allocate(np.zeros(2), 40)
+    state, history = policy.init(init_key), empty_history(np.zeros(2), 40)
     ends = phase_ends(policy.phase_growth, 40)
     for t, (x, noise) in enumerate(rounds(40)):
         choice = agent.act(x)
@@ -46,7 +47,7 @@ def test_it_does_what_the_loop_by_hand_does() -> None:
         agent.learn(x, choice, reward)
         played = int(expected.action), reward, bool(expected.certified)
         state = verbs.learn(state, x, *played)
-        history = appended(history, x, *played)
+        history = append_round(history, x, *played)
         if t + 1 in ends:
             state = verbs.refresh(state, history, jax.random.fold_in(key, 2 * t + 3))
     for found, wanted in zip(leaves(agent), jax.tree.leaves(state), strict=True):

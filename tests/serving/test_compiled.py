@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 import banditsrl
+from banditsrl.core.history import append_round, empty_history
+from banditsrl.core.phases import phase_ends
 from banditsrl.errors import InvalidArgument, InvalidType
-from banditsrl.policies import allocate, appended, phase_ends
 from banditsrl.problems import TableProblem
 
 KEY = jax.random.key(0)
@@ -66,7 +67,7 @@ def test_a_lesson_that_does_not_fit_is_refused(
 def test_an_application_can_live_with_banditsrl(problem: banditsrl.FiniteProblem) -> None:
     policy = banditsrl.BanditSRL(problem.representations, base=banditsrl.LinUCB(), sigma=0.3)
     verbs, state = banditsrl.compiled(policy), policy.init(KEY)
-    history = allocate(0, 100)
+    history = empty_history(0, 100)
     rng = np.random.default_rng(0)
     ends = set(phase_ends(policy.gamma, 100))
     for t in range(1, 65):
@@ -74,7 +75,7 @@ def test_an_application_can_live_with_banditsrl(problem: banditsrl.FiniteProblem
         choice = verbs.act(state, x, None, jax.random.key(t))
         reward = problem.mean_rewards[x, int(choice.action)] + 0.3 * rng.normal()
         state = verbs.learn(state, x, choice.action, reward, choice.certified)
-        history = appended(history, x, choice.action, reward, choice.certified)
+        history = append_round(history, x, choice.action, reward, choice.certified)
         if t in ends:
             state = verbs.refresh(state, history, jax.random.key(t))
     assert int(state.phase) == len([end for end in ends if end <= 64])
@@ -83,9 +84,9 @@ def test_an_application_can_live_with_banditsrl(problem: banditsrl.FiniteProblem
 
 
 def test_a_full_history_refuses_another_round() -> None:
-    history = allocate(0, 1)._replace(n=np.int32(1024))
+    history = empty_history(0, 1)._replace(n=np.int32(1024))
     with pytest.raises(InvalidArgument, match="history must have room for a round, got 1024"):
-        appended(history, 0, 0, 0.0)
+        append_round(history, 0, 0, 0.0)
 
 
 def test_representations_of_another_size_are_refused(problem: banditsrl.FiniteProblem) -> None:

@@ -12,7 +12,7 @@ from oracles import plain, vectorised
 
 import banditsrl
 from banditsrl.core.history import BLOCK
-from banditsrl.numerics.partition import hold
+from banditsrl.numerics.partition import partition
 from banditsrl.problems.finite import Candidate
 from banditsrl.simulation.loop import deal, named_keys
 
@@ -42,7 +42,9 @@ def played(problem: banditsrl.FiniteProblem, policy: Any) -> Played:
     result = banditsrl.simulate(problem, policy, horizon=HORIZON, seeds=SEEDS)
     with jax.enable_x64(True):
         keys = named_keys(jnp.asarray(np.asarray(SEEDS)))
-        blocks = [deal(hold(problem), keys, jnp.asarray(i)) for i in range(-(-HORIZON // BLOCK))]
+        blocks = [
+            deal(partition(problem), keys, jnp.asarray(i)) for i in range(-(-HORIZON // BLOCK))
+        ]
     contexts = np.concatenate([np.asarray(block.contexts) for block in blocks])
     noises = np.concatenate([np.asarray(block.noises) for block in blocks])
     scaled = problem.noise_std * noises[:HORIZON]

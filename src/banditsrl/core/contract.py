@@ -20,8 +20,8 @@ from banditsrl.arguments import one_index
 from banditsrl.core.policy import Choice
 from banditsrl.core.state_files import load_state, save_state
 from banditsrl.errors import BanditSRLError, ContractViolation
-from banditsrl.numerics.draws import unkeyed
-from banditsrl.numerics.seed_axis import double
+from banditsrl.numerics.draws import key_words
+from banditsrl.numerics.precision import in_float64
 from banditsrl.representations.table import as_representation
 
 N_ROUNDS = 3
@@ -44,7 +44,7 @@ class Case(NamedTuple):
     n_actions: int
 
 
-@double
+@in_float64
 def check_policy(policy: Any, problem: Any, *, representation: Any = None) -> tuple[str, ...]:
     """Verify that `policy` keeps the contract, on contexts of `problem`.
 
@@ -186,10 +186,10 @@ def _respects_the_mask(case: Case) -> None:
 
 def _leaves_inputs_alone(case: Case) -> None:
     mutable = jax.tree.map(lambda leaf: leaf, case.state)
-    before = [np.array(leaf, copy=True) for leaf in map(unkeyed, jax.tree.leaves(mutable))]
+    before = [np.array(leaf, copy=True) for leaf in map(key_words, jax.tree.leaves(mutable))]
     choice = case.policy.act(mutable, case.context, case.mask, case.key)
     case.policy.learn(mutable, case.context, choice.action, 0.5)
-    after = [np.asarray(leaf) for leaf in map(unkeyed, jax.tree.leaves(mutable))]
+    after = [np.asarray(leaf) for leaf in map(key_words, jax.tree.leaves(mutable))]
     same = len(before) == len(after) and all(map(_equal, before, after))
     _require(same, case.policy, "must not change the state it is given (act and learn are pure)")
 
@@ -250,7 +250,7 @@ def _require(holds: bool, policy: Any, rule: str) -> None:
 
 def _same(one: Any, other: Any) -> bool:
     pairs = zip(jax.tree.leaves(one), jax.tree.leaves(other), strict=True)
-    return all(_equal(np.asarray(unkeyed(a)), np.asarray(unkeyed(b))) for a, b in pairs)
+    return all(_equal(np.asarray(key_words(a)), np.asarray(key_words(b))) for a, b in pairs)
 
 
 def _equal(one: NDArray[Any], other: NDArray[Any]) -> bool:

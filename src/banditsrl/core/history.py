@@ -1,8 +1,9 @@
-"""What happened so far? Contexts, actions, rewards and who chose, kept once and compactly.
+"""What happened so far? Contexts, actions, rewards and certificates, kept once and compactly.
 
 Buffers are allocated for a capacity in whole blocks; what is beyond `n` is empty. Passes over the
 history go block by block with a dynamic number of blocks, so that one compiled program serves
-every phase and an early phase does not pay for the whole horizon.
+every phase and an early phase does not pay for the whole horizon. `write_rounds` is the only
+function that writes.
 """
 
 from collections.abc import Callable
@@ -12,11 +13,12 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
+from banditsrl.core.representation import Context
 from banditsrl.errors import InvalidArgument
-from banditsrl.numerics.seed_axis import double
+from banditsrl.numerics.precision import in_float64
 
 BLOCK = 1024
-"""Samples per block of a pass over the history."""
+"""Rounds per block of a pass over the history."""
 
 T = TypeVar("T")
 
@@ -24,11 +26,11 @@ T = TypeVar("T")
 class History(NamedTuple):
     """The first `n` rounds, in order."""
 
-    contexts: Any  # leaves of shape (capacity, ...)
+    contexts: Context  # arrays of shape (capacity, ...)
     actions: Array  # (capacity,) int32
     rewards: Array  # (capacity,) float64
-    certified: Array  # (capacity,) bool: played greedily on a certificate, not by the base
-    n: Any  # ()
+    certified: Array  # (capacity,) bool: played on a certificate, not by the base
+    n: Array  # ()
 
     @property
     def capacity(self) -> int:
@@ -37,18 +39,18 @@ class History(NamedTuple):
 
 
 class Rounds(NamedTuple):
-    """One block of the history; `valid` marks the rounds that happened."""
+    """Consecutive rounds; `valid` marks those that happened."""
 
-    contexts: Any
+    contexts: Context
     actions: Array
     rewards: Array
     certified: Array
     valid: Array
 
 
-@double
-def allocate(context: Any, capacity: int) -> History:
-    """An empty history for contexts like `context`, with room for `capacity` rounds."""
+@in_float64
+def empty_history(context: Context, capacity: int) -> History:
+    """Return an empty history for contexts like `context`, with room for `capacity` rounds."""
     size = -(-max(capacity, 1) // BLOCK) * BLOCK
 
     def buffer(leaf: Any) -> Array:
@@ -64,29 +66,45 @@ def allocate(context: Any, capacity: int) -> History:
     )
 
 
-@double
-def appended(
-    history: History, context: Any, action: Any, reward: Any, certified: Any = False
+@in_float64
+def append_round(
+    history: History, context: Context, action: Any, reward: Any, certified: Any = False
 ) -> History:
-    """The history after one more round; a full one refuses."""
+    """Return the history after one more round; a full history is refused."""
     at = history.n
     if not isinstance(at, jax.core.Tracer) and int(at) >= history.capacity:
-        raise InvalidArgument(f"history must have room for a round, got {int(at)} of {int(at)}.")
+        raise InvalidArgument(
+            f"history must have room for one more round, got {int(at)} rounds in a history of "
+            f"capacity {history.capacity}."
+        )
+    one = jax.tree.map(lambda leaf: jnp.asarray(leaf)[None], (context, action, reward, certified))
+    return write_rounds(history, at, *one)
+
+
+def write_rounds(
+    history: History, first: Any, contexts: Context, actions: Any, rewards: Any, certified: Any
+) -> History:
+    """Return the history with k rounds written behind its first `first` rounds.
+
+    Every argument has k along its first axis. Axes behind it, such as one for seeds, pass through.
+    """
+
+    def write(buffer: Array, values: Any) -> Array:
+        values = jnp.asarray(values).astype(buffer.dtype)
+        return jax.lax.dynamic_update_slice_in_dim(buffer, values, first, axis=0)
+
+    k = jnp.shape(actions)[0]
     return History(
-        jax.tree.map(lambda buffer, x: _put(buffer, at, x), history.contexts, context),
-        _put(history.actions, at, action),
-        _put(history.rewards, at, reward),
-        _put(history.certified, at, certified),
-        at + 1,
+        contexts=jax.tree.map(write, history.contexts, contexts),
+        actions=write(history.actions, actions),
+        rewards=write(history.rewards, rewards),
+        certified=write(history.certified, certified),
+        n=jnp.full_like(history.n, first + k),
     )
 
 
-def _put(buffer: Array, at: Array, value: Any) -> Array:
-    return buffer.at[at].set(jnp.asarray(value, dtype=buffer.dtype))
-
-
-def block_of(history: History, first: Any) -> History:
-    """The block of rounds that begins after round `first`, by itself; it may be partly empty."""
+def read_block(history: History, first: Any) -> History:
+    """Return the block of rounds behind the first `first` rounds; it may be partly empty."""
 
     def cut(buffer: Array) -> Array:
         return jax.lax.dynamic_slice_in_dim(buffer, first, BLOCK)
@@ -95,21 +113,18 @@ def block_of(history: History, first: Any) -> History:
     return block._replace(n=(history.n - first).astype(history.n.dtype))
 
 
-def with_block(history: History, first: Any, block: History) -> History:
-    """The history with the block that begins after round `first` put in its place."""
-
-    def put(buffer: Array, new: Array) -> Array:
-        return jax.lax.dynamic_update_slice_in_dim(buffer, new, first, axis=0)
-
-    whole: History = jax.tree.map(put, history._replace(n=()), block._replace(n=()))
-    return whole._replace(n=(block.n + first).astype(history.n.dtype))
+def write_block(history: History, first: Any, block: History) -> History:
+    """Return the history with a whole block written behind its first `first` rounds."""
+    contexts, actions, rewards, certified, n = block
+    written = write_rounds(history, first, contexts, actions, rewards, certified)
+    return written._replace(n=(n + first).astype(history.n.dtype))
 
 
-def folded(history: History, start: T, step: Callable[[T, Rounds], T]) -> T:
+def fold_blocks(history: History, start: T, step: Callable[[T, Rounds], T]) -> T:
     """Fold `step` over the blocks of the history that hold anything."""
 
     def block(i: Array, carry: T) -> T:
-        contexts, actions, rewards, certified, n = block_of(history, i * BLOCK)
+        contexts, actions, rewards, certified, n = read_block(history, i * BLOCK)
         return step(carry, Rounds(contexts, actions, rewards, certified, jnp.arange(BLOCK) < n))
 
     result: T = jax.lax.fori_loop(0, (history.n + BLOCK - 1) // BLOCK, block, start)

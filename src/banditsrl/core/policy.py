@@ -1,89 +1,103 @@
-"""What is a policy? A frozen object of settings with `init`, `act`, `learn` and `refresh`.
+"""What is a policy? A frozen object of settings that chooses actions and learns from rewards.
 
 A policy keeps nothing: its state is a pytree that `learn` and `refresh` take and return, so that
 the same code is compiled, mapped over seeds, saved, loaded, replayed and tested.
 
     state  = policy.init(key)
     choice = policy.act(state, context, mask, key)
-    state  = policy.learn(state, context, choice.action, reward)
+    state  = policy.learn(state, context, choice.action, reward, choice.certified)
     state  = policy.refresh(state, history, key)        # at the end of a phase
 
-`init`, `act` and `learn` are enough for outside authors; they need not inherit from anything.
+An outside object with `init`, `act` and `learn` need not inherit from anything: `as_policy` in
+`core.adapters` turns it into a `Policy` where it enters the package.
 """
 
-import inspect
-import math
-from typing import Any, NamedTuple
+from abc import abstractmethod
+from collections.abc import Callable
+from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
-import numpy as np
 from jax import Array
+from jax.typing import ArrayLike
 
-from banditsrl.arguments import above, count, finite_value, one_index
 from banditsrl.core.history import History
-from banditsrl.errors import InvalidArgument
-from banditsrl.numerics.seed_axis import indices
-from banditsrl.representations.table import Representation
+from banditsrl.core.representation import Context, Representation
 
-CONVENTIONS = ("paper", "authors")
+StateT = TypeVar("StateT")
+
+State: TypeAlias = Any
+"""The state of some policy: a pytree of arrays, whose structure the policy decides."""
+
+RegretBound: TypeAlias = Callable[..., Array]
+"""R-bar(T, dim=, delta=, sigma=, lam=, L=, B=, n_actions=): regret in T steps, elementwise."""
 
 
 class Choice(NamedTuple):
     """What a policy decided in one round, and on what grounds."""
 
     action: Array  # ()    index of the action
-    pmf: Array  # (A,)  the distribution the action was drawn from
-    certified: Array  # ()    the data prove this action best for this context
+    pmf: Array  # (A,)  the distribution that the action was drawn from
+    certified: Array  # ()    the test passed: under its model this action is the best one
     glr: Array  # ()    likelihood ratio; nan when the policy has no test
     threshold: Array  # ()    what glr must exceed; infinite when the policy has no test
     representation: Array  # ()    index of the representation used
 
+    @classmethod
+    def without_test(cls, action: Array, pmf: Array, representation: ArrayLike = 0) -> "Choice":
+        """Return the choice of a policy that has no test: it is never certified."""
+        return cls(
+            action=action,
+            pmf=pmf,
+            certified=jnp.zeros((), dtype=bool),
+            glr=jnp.full((), jnp.nan),
+            threshold=jnp.full((), jnp.inf),
+            representation=jnp.asarray(representation, dtype=jnp.int32),
+        )
 
-def setting(default: Any, help: str) -> Any:  # noqa: A002  (the word users see in tables)
-    """A setting (after `_: KW_ONLY`): its default and one line of help, in one place."""
-    return eqx.field(static=True, default=default, metadata={"help": help})
+
+class RidgeSettings(NamedTuple):
+    """The settings of a ridge-based policy that a policy around it takes over by default."""
+
+    sigma: float | None
+    lam: float
+    delta: float
+    conventions: str
 
 
-class Policy(eqx.Module):
-    """Base of the policies in this package; `refresh` does nothing unless overridden."""
+class Policy(eqx.Module, Generic[StateT]):
+    """A bandit algorithm, with every member that one may have.
 
-    def init(self, key: Array) -> Any:
-        """The state before the first round."""
-        raise NotImplementedError
+    A subclass owes `init`, `act` and `learn`. The other members have defaults, which suit an
+    algorithm without phases, without a history and without a test.
+    """
 
-    def act(self, state: Any, context: Any, mask: Any, key: Array) -> Choice:
-        """Choose an action; `mask` (A,) says which are available, None means all."""
-        raise NotImplementedError
+    # Every policy owes these.
 
+    @abstractmethod
+    def init(self, key: Array) -> StateT:
+        """Return the state before the first round."""
+
+    @abstractmethod
+    def act(self, state: StateT, context: Context, mask: ArrayLike | None, key: Array) -> Choice:
+        """Choose an action; `mask` (A,) says which are available, None means all of them."""
+
+    @abstractmethod
     def learn(
-        self, state: Any, context: Any, action: Any, reward: Any, certified: Any = False
-    ) -> Any:
-        """The state after a reward; `certified` is what the choice said of itself."""
-        raise NotImplementedError
+        self,
+        state: StateT,
+        context: Context,
+        action: ArrayLike,
+        reward: ArrayLike,
+        certified: ArrayLike = False,
+    ) -> StateT:
+        """Return the state after a reward; `certified` is `Choice.certified` of that round."""
 
-    def refresh(self, state: Any, history: History, key: Array) -> Any:
-        """The state at the start of the next phase, given everything seen so far."""
+    # The end of a phase.
+
+    def refresh(self, state: StateT, history: History, key: Array) -> StateT:
+        """Return the state at the start of the next phase, given all rounds so far."""
         del history, key
-        return state
-
-    def report(self, state: Any) -> dict[str, Array]:
-        """What is worth recording at the end of a phase."""
-        del state
-        return {}
-
-    def narrowed(self, report: dict[str, Any], n_steps: int) -> "Policy":
-        """A cheaper policy for the phase that begins, of `n_steps` steps, with the same choices.
-
-        `report` holds what `report` said of every seed. By default there is none cheaper.
-        """
-        del report, n_steps
-        return self
-
-    def moved(self, state: Any, other: "Policy") -> Any:
-        """`state` of this policy as a state of `other`, which `narrowed` gave (or the reverse)."""
-        del other
         return state
 
     @property
@@ -93,117 +107,89 @@ class Policy(eqx.Module):
 
     @property
     def uses_history(self) -> bool:
-        """Whether `refresh` looks at the history; if not, none is kept."""
+        """Whether `refresh` reads the history; if not, none is kept."""
         return False
+
+    def report(self, state: StateT) -> dict[str, Array]:
+        """Return what is recorded at the start of a run and at every phase end, by name."""
+        del state
+        return {}
+
+    # What is known beforehand.
+
+    @property
+    def n_actions(self) -> int | None:
+        """Number of actions A, or None if the policy takes as many as the mask has."""
+        found = self.embeddings
+        return found[0].n_actions if found else None
+
+    @property
+    def embeddings(self) -> tuple[Representation, ...]:
+        """The representations of contexts; sizes, indices and bounds are checked against them."""
+        return ()
+
+    def largest_norms(self, state: StateT) -> Array | None:
+        """Return the largest norm seen of each of `embeddings`, (M,), or None if not tracked."""
+        del state
+        return None
+
+    @property
+    def seeds_at_once(self) -> int | None:
+        """How many seeds run side by side in a simulation, or None to leave that open."""
+        return None
 
     @property
     def pmf_draws(self) -> int:
         """Number of Monte-Carlo draws behind `Choice.pmf`; zero means that it is exact."""
         return 0
 
+    # What a policy around this one may ask of its base.
+
+    @property
+    def ridge_settings(self) -> RidgeSettings | None:
+        """The settings that a policy around this one takes over, or None if there are none."""
+        return None
+
+    @property
+    def worst_case_regret(self) -> RegretBound | None:
+        """A regret bound from known quantities, which the loss `bic` needs, or None."""
+        return None
+
+    @property
+    def replays(self) -> bool:
+        """Whether BanditSRL feeds all past rounds to this base when a new phase begins."""
+        return False
+
+
+# To be removed.
+CONVENTIONS = ("paper", "authors")
+untested = Choice.without_test
+
 
 def unmapped_lanes() -> int:
-    """Lanes of a policy whose one seed fills a core: on a CPU seeds run one by one, unmapped."""
+    """Temporary."""
+    import jax
+
     return 1 if jax.default_backend() == "cpu" else 20
 
 
 def learned(policy: Any, state: Any, context: Any, action: Any, reward: Any, certified: Any) -> Any:
-    """`policy.learn`, telling it whether the round was certified if it wants to know."""
+    """Temporary."""
+    import inspect
+
     if "certified" in inspect.signature(policy.learn).parameters:
         return policy.learn(state, context, action, reward, certified=certified)
     return policy.learn(state, context, action, reward)
 
 
 def keeps_history(policy: Any) -> bool:
-    """Whether a policy looks back at the end of a phase; an outside one does unless it says no."""
+    """Temporary."""
     phased = getattr(policy, "phase_growth", None) is not None
     return phased and bool(getattr(policy, "uses_history", True))
 
 
-def phase_ends(growth: float, horizon: int) -> list[int]:
-    """The steps t_{j+1} = ceil(growth t_j), from t_0 = 1, that do not exceed the horizon.
-
-    Example:
-        >>> phase_ends(2.0, 20)
-        [2, 4, 8, 16]
-    """
-    above("gamma", growth, 1.0)
-    ends, step = [], _next(growth, 1)
-    while step <= count("horizon", horizon, 0):
-        ends.append(step)
-        step = _next(growth, step)
-    return ends
-
-
-def _next(growth: float, step: int) -> int:
-    """ceil(growth step), where a product such as 1.1 * 170 is 187 and not a rounding error more."""
-    product = growth * step
-    return max(math.ceil(product * (1.0 - 1e-12)), step + 1)
-
-
-def checked_reward(reward: Any) -> Any:
-    """`reward` as a float64 scalar; NaN and infinity are refused when known."""
-    if np.shape(reward) != ():
-        raise InvalidArgument(f"reward must be one number, got shape {np.shape(reward)}.")
-    finite_value("reward", reward)
-    known = not isinstance(reward, jax.core.Tracer)
-    return np.float64(reward) if known else reward.astype(jnp.float64)
-
-
-def checked_action(action: Any, n_actions: int) -> Any:
-    """`action` as it is; what is known not to be an index of an action is refused."""
-    one_index("action", action, n_actions)
-    return action
-
-
-def quantile(key: Array) -> Array:
-    """A uniform number in [0, 1), from the bits of a key that is used for nothing else.
-
-    A generator's full pass per step would cost a tenth of the whole loop. The bits of a key that
-    came from splitting are random already; the mixing (MurmurHash3's finalizer) makes up for keys
-    made from small integers.
-    """
-    mixed = jnp.zeros((), dtype=jnp.uint32)
-    for word in jax.random.key_data(key).astype(jnp.uint32).ravel():
-        mixed = (mixed ^ word) + jnp.uint32(0x9E3779B9)
-        for shift, factor in ((16, 0x85EBCA6B), (13, 0xC2B2AE35)):
-            mixed = (mixed ^ (mixed >> shift)) * jnp.uint32(factor)
-        mixed = mixed ^ (mixed >> 16)
-    return (mixed >> 8).astype(jnp.float64) * 2.0**-24
-
-
-def drawn(pmf: Array, u: Array) -> Array:
-    """The action at quantile u in [0, 1) of pmf (A, ...); never one of probability zero."""
-    n = pmf.shape[0]
-    up_to = jnp.tri(n, dtype=pmf.dtype).reshape(n, n, *[1] * (pmf.ndim - 1))
-    cumulative = (up_to * pmf[None]).sum(1)  # (A, ...)
-    action = (cumulative[:-1] <= u * cumulative[-1]).sum(0, dtype=jnp.int32)
-    return jnp.minimum(action, _last_possible(pmf))
-
-
-def _last_possible(pmf: Array) -> Array:
-    return jnp.where(pmf > 0, indices(pmf.shape[0], pmf), 0).max(0).astype(jnp.int32)
-
-
-def uniform_over(chosen: Array) -> Array:
-    """Equal probability on every True of chosen (A, ...)."""
-    return chosen / chosen.sum(0)
-
-
-def untested(action: Array, pmf: Array, representation: Any = 0) -> Choice:
-    """The choice of a policy that has no test: never certified."""
-    return Choice(
-        action=action,
-        pmf=pmf,
-        certified=jnp.zeros((), dtype=bool),
-        glr=jnp.full((), jnp.nan),
-        threshold=jnp.full((), jnp.inf),
-        representation=jnp.asarray(representation, dtype=jnp.int32),
-    )
-
-
 def embeddings(policy: Any) -> tuple[Representation, ...]:
-    """The representations that a policy of ours works with; none if it does not say."""
+    """Temporary."""
     several = getattr(policy, "representations", ())
     single = getattr(policy, "embedding", None) or getattr(policy, "representation", None)
     network = getattr(getattr(policy, "certifier", policy), "network", None)

@@ -18,14 +18,14 @@ from jax import Array
 
 from banditsrl.core import archive
 from banditsrl.errors import StateFileError
-from banditsrl.numerics.draws import is_key, unkeyed
-from banditsrl.numerics.seed_axis import double
+from banditsrl.numerics.draws import is_key, key_words
+from banditsrl.numerics.precision import in_float64
 
 SCHEMA = 2
 """Raised whenever the layout of a state or of the file changes."""
 
 
-@double
+@in_float64
 def save_state(path: str | Path, policy: Any, state: Any) -> None:
     """Write `state` of `policy` to a file, in one piece or not at all."""
     path = Path(path)
@@ -39,12 +39,12 @@ def save_state(path: str | Path, policy: Any, state: Any) -> None:
     if not path.parent.is_dir():
         raise StateFileError(f"{path}: cannot be written (there is no folder {path.parent}).")
     try:
-        archive.write(path, header, [np.asarray(unkeyed(leaf)) for leaf in leaves])
+        archive.write(path, header, [np.asarray(key_words(leaf)) for leaf in leaves])
     except OSError as error:
         raise StateFileError(f"{path}: cannot be written ({error.strerror or error}).") from error
 
 
-@double
+@in_float64
 def load_state(path: str | Path, policy: Any) -> Any:
     """Read the state that `save_state` wrote for the same policy."""
     path = Path(path)
@@ -98,7 +98,7 @@ def describe(thing: Any) -> Any:
 
 def _described_object(thing: Any) -> dict[str, Any]:
     if isinstance(thing, np.ndarray | Array):
-        array = np.ascontiguousarray(unkeyed(thing))
+        array = np.ascontiguousarray(key_words(thing))
         digest = hashlib.sha256(array.tobytes()).hexdigest()[:16]
         return {"array": [str(array.dtype), list(array.shape), digest]}
     if callable(getattr(thing, "__wrapped__", None)):  # a compiled function: by what it compiles

@@ -12,11 +12,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
-from numpy.typing import NDArray
 
-from banditsrl.arguments import booleans, finite_array
+from banditsrl.arguments import check_mask, finite_array
 from banditsrl.errors import InvalidArgument
-from banditsrl.numerics.seed_axis import double, indices, lanes, rows_times
+from banditsrl.numerics.precision import in_float64
+from banditsrl.numerics.seed_axis import indices, rows_times, seeds_last
 
 SAME_EMBEDDING = 1e-12
 """Two embeddings nearer than this, relative to their V^-1 norms, are the same action."""
@@ -42,7 +42,7 @@ class Ratio(NamedTuple):
     twin: Array  # ()    whether another action has the greedy one's embedding
 
 
-@lanes
+@seeds_last
 def score(root: Array, theta: Array, phi: Array) -> Scores:
     """Values, norms and whitened embeddings of phi (A, d) under S (d, d) and theta (d,)."""
     whitened = rows_times(phi, root)  # (A, d)
@@ -50,7 +50,7 @@ def score(root: Array, theta: Array, phi: Array) -> Scores:
     return Scores((phi * theta[None]).sum(1), norms, whitened)
 
 
-@lanes
+@seeds_last
 def ratio(scores: Scores, mask: Array, tie: Array) -> Ratio:
     """The likelihood ratio of one context over its available actions (mask (A,))."""
     values = jnp.where(mask, scores.values, -jnp.inf)
@@ -67,7 +67,7 @@ def ratio(scores: Scores, mask: Array, tie: Array) -> Ratio:
     return Ratio(greedy, jnp.sqrt(ratios.min(0)), tied, twin)
 
 
-@double
+@in_float64
 def glr(phi: Any, theta: Any, *, V: Any, mask: Any = None) -> float:
     """The generalized likelihood ratio of one context.
 
@@ -96,7 +96,7 @@ def glr(phi: Any, theta: Any, *, V: Any, mask: Any = None) -> float:
     asymmetry = np.abs(V - V.T).max()
     if asymmetry > SYMMETRIC * np.abs(V).max():
         raise InvalidArgument(f"V must be symmetric, got entries that differ by {asymmetry:.3g}.")
-    available = checked_mask(mask, phi.shape[0])
+    available = check_mask(mask, phi.shape[0])
     try:
         lower = np.linalg.cholesky((V + V.T) / 2.0)
     except np.linalg.LinAlgError:
@@ -113,22 +113,3 @@ def _glr(lower: Array, theta: Array, phi: Array, mask: Array) -> Array:
     root = jax.scipy.linalg.solve_triangular(lower, jnp.eye(len(lower)), lower=True).T
     found: Ratio = ratio(score(root, theta, phi), mask, jnp.zeros(()))
     return found.glr
-
-
-def checked_mask(mask: Any, n_actions: int) -> Array:
-    """`mask` as a boolean (A,) array; None means every action. A mask known now is verified."""
-    if not isinstance(mask, jax.core.Tracer):
-        return jnp.asarray(known_mask(mask, n_actions))
-    if mask.shape != (n_actions,):
-        raise InvalidArgument(f"mask must have shape ({n_actions},), got shape {mask.shape}.")
-    return mask.astype(bool)
-
-
-def known_mask(mask: Any, n_actions: int) -> NDArray[np.bool_]:
-    """The same of a mask that is known now, without a device."""
-    if mask is None:
-        return np.ones(n_actions, dtype=bool)
-    known = booleans("mask", mask, (n_actions,))
-    if not known.any():
-        raise InvalidArgument("mask must leave at least one available action, got none.")
-    return known

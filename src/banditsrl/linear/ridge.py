@@ -14,7 +14,7 @@ import jax.numpy as jnp
 from jax import Array
 
 from banditsrl.linear.spectra import Spectrum, spectrum
-from banditsrl.numerics.seed_axis import MAX_UNROLLED, lanes, matrix_times
+from banditsrl.numerics.seed_axis import MAX_UNROLLED, matrix_times, seeds_last
 
 REFRESH_GROWTH = 8.0
 """Statistics are refreshed each time their number has grown by this factor.
@@ -54,7 +54,7 @@ def empty(dim: int, lam: float) -> Ridge:
     )
 
 
-@lanes
+@seeds_last
 def observed(ridge: Ridge, phi: Array, reward: Array) -> Ridge:
     """The statistics after one more sample (phi (d,), reward ())."""
     w = matrix_times(jnp.swapaxes(ridge.root, 0, 1), phi)  # (d,)  S^T phi

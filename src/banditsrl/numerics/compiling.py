@@ -1,4 +1,4 @@
-"""How is a program compiled that runs only now and then? In a hurry.
+"""How is a program compiled that runs only now and then? Quickly, with less optimisation.
 
 XLA takes longer to optimise what happens at the end of a phase than a whole run takes to compute.
 Its older code generator, told to optimise less, takes less than half of the time, and for small
@@ -17,28 +17,28 @@ QUICK: dict[str, Any] = {
 }
 
 
-def briefly(function: Callable[..., Any], **options: Any) -> Callable[..., Any]:
-    """`jax.jit(function, **options)` that compiles in a hurry where XLA can."""
+def jit_quickly(function: Callable[..., Any], **options: Any) -> Callable[..., Any]:
+    """Compile `function` as `jax.jit` does, but with less optimisation where XLA allows that."""
     usual = jax.jit(function, **options)
     quick = jax.jit(function, compiler_options=QUICK, **options)
 
     @functools.wraps(function)
-    def called(*args: Any) -> Any:
-        return (quick if _helps() else usual)(*args)
+    def run(*args: Any) -> Any:
+        return (quick if _can_be_quick() else usual)(*args)
 
-    return called
+    return run
 
 
-def _helps() -> bool:
-    """On a CPU, unless JAX is told to optimise even less."""
+def _can_be_quick() -> bool:
+    """Whether this is a CPU, and JAX was not told to optimise even less."""
     config: Any = jax.config
     less = config.read("jax_disable_most_optimizations")
-    return jax.default_backend() == "cpu" and not less and _is_known()
+    return jax.default_backend() == "cpu" and not less and _knows_options()
 
 
 @functools.cache
-def _is_known() -> bool:
-    """Whether this XLA has the options."""
+def _knows_options() -> bool:
+    """Whether this version of XLA has the options."""
     try:
         jax.jit(lambda x: x, compiler_options=QUICK)(0.0)
     except jax.errors.JaxRuntimeError:

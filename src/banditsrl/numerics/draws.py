@@ -1,4 +1,4 @@
-"""How are random numbers drawn for many seeds at once? As `jax.random` draws them, but in lanes.
+"""How are random numbers drawn for many seeds at once? As `jax.random` draws them, seeds last.
 
 The numbers are those of `jax.random`, to the last bit. Its generator, Threefry-2x32 (Salmon et al.,
 *Parallel random numbers: as easy as 1, 2, 3*, 2011), hashes a counter with a key. Mapped over seeds
@@ -15,7 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from banditsrl.numerics.seed_axis import lanes
+from banditsrl.numerics.seed_axis import seeds_last
 
 ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
 PARITY = 0x1BD11BDA
@@ -64,7 +64,7 @@ def is_key(leaf: Any) -> bool:
     return isinstance(leaf, Array) and jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key)
 
 
-def unkeyed(leaf: Any) -> Any:
+def key_words(leaf: Any) -> Any:
     """A random key as its words; anything else as it is."""
     return jax.random.key_data(leaf) if is_key(leaf) else leaf
 
@@ -102,17 +102,17 @@ def _unit(words: Array, counts: Array) -> Array:
     return jax.lax.bitcast_convert_type(from_one, jnp.float64) - 1.0
 
 
-_uniforms = lanes(_unit)
+_uniforms = seeds_last(_unit)
 
 
-@lanes
+@seeds_last
 def _normals(words: Array, counts: Array) -> Array:
     low = JUST_ABOVE_MINUS_ONE
     u = jnp.maximum(_unit(words, counts) * (1.0 - low) + low, low)
     return jnp.asarray(np.sqrt(2.0) * jax.lax.erf_inv(u))
 
 
-@lanes
+@seeds_last
 def _categories(words: Array, counts: Array, cumulative: Array) -> Array:
     return _placed(_unit(words, counts), cumulative)
 
@@ -123,6 +123,6 @@ def _placed(u: Array, cumulative: Array) -> Array:
     return jnp.minimum(reached, cumulative.shape[0] - 1).astype(jnp.int32)
 
 
-@lanes
+@seeds_last
 def _words(words: Array, counts: Array) -> Array:
     return jnp.stack(_hashed(words, counts), axis=1)

@@ -1,21 +1,23 @@
-"""How is a policy handed to a compiled program without being taken apart at each call? Held.
+"""How is a policy handed to a compiled program? Split once into arrays and static settings.
 
 A policy or a problem has numbers (arrays, and bounds such as L and B), which a program takes as
-inputs, and settings, for which it is compiled. `hold` separates the two once. A call then looks at
-a list of arrays and at one hash, instead of at every field of every module; and problems that
+inputs, and settings, for which it is compiled. `partition` separates the two once. A call then
+looks at a list of arrays and at one hash, instead of at every field of every module; and problems that
 differ in numbers only share a program.
 """
 
 from collections.abc import Hashable
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import jax
 import numpy as np
 
-from banditsrl.numerics.seed_axis import double
+from banditsrl.numerics.precision import in_float64
+
+T = TypeVar("T")
 
 
-class Settings:
+class StaticPart:
     """All but the arrays: the structure, and every other leaf, with None in place of numbers."""
 
     def __init__(self, structure: Any, leaves: tuple[Any, ...]) -> None:
@@ -26,51 +28,52 @@ class Settings:
         return self._hash
 
     def __eq__(self, other: object) -> bool:
-        if self is other or not isinstance(other, Settings):
+        if self is other or not isinstance(other, StaticPart):
             return self is other
         return self.structure == other.structure and self.leaves == other.leaves
 
 
 @jax.tree_util.register_pytree_node_class
-class Held:
-    """Something with arrays and settings, separated; `jax.jit` compiles for the settings."""
+class Partitioned(Generic[T]):
+    """An object split into arrays and settings; `jax.jit` compiles for the settings."""
 
-    def __init__(self, arrays: tuple[Any, ...], settings: Settings) -> None:
-        self.arrays, self.settings = arrays, settings
+    def __init__(self, arrays: tuple[Any, ...], static: StaticPart) -> None:
+        self.arrays, self.static = arrays, static
 
-    def whole(self) -> Any:
-        """What was held, put together again."""
+    def combine(self) -> T:
+        """Return the object that was split."""
         arrays = iter(self.arrays)
-        leaves = [next(arrays) if leaf is None else _opened(leaf) for leaf in self.settings.leaves]
-        return jax.tree.unflatten(self.settings.structure, leaves)
+        leaves = [next(arrays) if leaf is None else _unwrap(leaf) for leaf in self.static.leaves]
+        whole: T = jax.tree.unflatten(self.static.structure, leaves)
+        return whole
 
-    def tree_flatten(self) -> tuple[tuple[Any, ...], Settings]:
-        """The arrays are what a program takes, the settings what it is compiled for."""
-        return self.arrays, self.settings
+    def tree_flatten(self) -> tuple[tuple[Any, ...], StaticPart]:
+        """Return what a program takes, and what it is compiled for."""
+        return self.arrays, self.static
 
     @classmethod
-    def tree_unflatten(cls, settings: Settings, arrays: tuple[Any, ...]) -> "Held":
-        """The reverse."""
-        return cls(arrays, settings)
+    def tree_unflatten(cls, static: StaticPart, arrays: tuple[Any, ...]) -> "Partitioned[T]":
+        """Undo `tree_flatten`."""
+        return cls(arrays, static)
 
 
-@double
-def hold(thing: Any) -> Held:
-    """`thing`, a policy or a problem, separated; NumPy's arrays become JAX's, once."""
+@in_float64
+def partition(thing: T) -> Partitioned[T]:
+    """Split a policy or a problem; NumPy arrays become arrays of JAX, once."""
     leaves, structure = jax.tree.flatten(thing)
     arrays = [
         np.float64(leaf) if isinstance(leaf, float) else leaf for leaf in leaves if _is_number(leaf)
     ]
-    rest = [None if _is_number(leaf) else _hashable(leaf) for leaf in leaves]
-    return Held(tuple(jax.device_put(arrays)), Settings(structure, tuple(rest)))
+    rest = [None if _is_number(leaf) else _make_hashable(leaf) for leaf in leaves]
+    return Partitioned(tuple(jax.device_put(arrays)), StaticPart(structure, tuple(rest)))
 
 
 def _is_number(leaf: Any) -> bool:
     return isinstance(leaf, jax.Array | np.ndarray | np.generic | float)
 
 
-class _Itself:
-    """Something that has no hash, such as a plain dataclass: it is only equal to itself."""
+class _Identity:
+    """Wraps something that has no hash, such as a plain dataclass: it equals only itself."""
 
     def __init__(self, thing: Any) -> None:
         self.thing = thing
@@ -79,12 +82,12 @@ class _Itself:
         return id(self.thing)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Itself) and self.thing is other.thing
+        return isinstance(other, _Identity) and self.thing is other.thing
 
 
-def _hashable(leaf: Any) -> Any:
-    return leaf if isinstance(leaf, Hashable) else _Itself(leaf)
+def _make_hashable(leaf: Any) -> Any:
+    return leaf if isinstance(leaf, Hashable) else _Identity(leaf)
 
 
-def _opened(leaf: Any) -> Any:
-    return leaf.thing if isinstance(leaf, _Itself) else leaf
+def _unwrap(leaf: Any) -> Any:
+    return leaf.thing if isinstance(leaf, _Identity) else leaf

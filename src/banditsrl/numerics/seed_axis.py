@@ -1,74 +1,85 @@
-"""How does linear algebra on tiny matrices run fast for many seeds? In lanes, in float64.
+"""How does linear algebra on tiny matrices run fast for many seeds? With the seeds last in memory.
 
-A step of a linear bandit multiplies 6-by-6 matrices. Mapped over seeds the usual way, the seed
-is the *first* axis and every inner loop is six long; with the seed as the *last* axis every inner
-loop runs over the seeds and fills the vector registers, which is four times as fast. `lanes`
-marks a function whose arrays may carry extra trailing axes: `jax.vmap` then adds one trailing
-axis instead of a leading one, in memory too, and the same code serves one seed and many.
+A step of a linear bandit multiplies 6-by-6 matrices. Mapped over seeds the usual way, the seed is
+the *first* axis and every inner loop is six long; with the seed as the *last* axis every inner loop
+runs over the seeds and fills the vector registers, which is four times as fast.
 
-Rules inside such a function: index and reduce leading axes only, and let NumPy broadcasting line
-up the trailing ones (a scalar per seed has shape `()` or `(n_seeds,)`, never `(1,)`).
+`map_over_seeds` runs a function for all seeds, whose arrays carry the seeds along their last axis.
+Whatever is inside is plain code for one seed. Four functions of `linear/` are also marked with
+`seeds_last`: `jax.vmap` then hands them arrays that have the seeds behind all other axes, in memory
+too. Only a function that indexes and reduces leading axes may be marked; nothing outside `linear/`
+and this file is.
 """
 
 import functools
 from collections.abc import Callable
-from typing import Any, ParamSpec, TypeVar
+from typing import Any
 
 import jax
 import jax.numpy as jnp
+from jax import Array
 from jax.custom_batching import custom_vmap
 from jax.experimental.layout import Layout, with_layout_constraint
 from jax.experimental.xla_metadata import set_xla_metadata
 
-P = ParamSpec("P")
-R = TypeVar("R")
-
 MAX_UNROLLED = 32
-"""Contractions up to this length are written out, so that they fuse."""
+"""Products over up to this many entries are written out, so that XLA fuses them."""
 
 
-def double(function: Callable[P, R]) -> Callable[P, R]:
-    """Run `function` in float64 without touching the caller's numeric settings."""
+def map_over_seeds(function: Callable[..., Any], n_shared: int = 0) -> Callable[..., Any]:
+    """Run `function` for all seeds: its first `n_shared` arguments have no seed axis.
 
-    @functools.wraps(function)
-    def in_float64(*args: P.args, **kwargs: P.kwargs) -> R:
-        with jax.enable_x64(True):
-            return function(*args, **kwargs)
+    All other arguments, and all results, carry the seeds along their last axis. A single seed is
+    not mapped at all: networks train faster that way on a CPU, and loops keep plain bounds.
+    """
 
-    return in_float64
+    def run(*args: Any) -> Any:
+        shared, mapped = args[:n_shared], args[n_shared:]
+        if jax.tree.leaves(mapped)[0].shape[-1] == 1:
+            single = jax.tree.map(lambda leaf: leaf[..., 0], mapped)
+            result = function(*shared, *single)
+            return jax.tree.map(lambda leaf: jnp.asarray(leaf)[..., None], result)
+        axes = (None,) * n_shared + (-1,) * len(mapped)
+        return jax.vmap(function, in_axes=axes, out_axes=-1)(*args)
+
+    return run
 
 
-def lanes(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Let `jax.vmap` put its axis last in `function`, which takes positional arrays only."""
-    in_lanes = custom_vmap(function)
+def seeds_last(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Let `jax.vmap` put its axis last in `function`, which takes positional arrays only.
 
-    @in_lanes.def_vmap
-    def over_seeds(axis_size: int, batched: Any, *args: Any) -> tuple[Any, Any]:
-        def last(array: Any, is_batched: bool) -> Any:
-            if is_batched:
-                return _in_memory(jnp.moveaxis(array, 0, -1))
+    Inside, index and reduce leading axes only, and let broadcasting line up the trailing ones: a
+    number per seed has shape () or (n_seeds,), never (1,).
+    """
+    batched = custom_vmap(function)
+
+    @batched.def_vmap
+    def over_seeds(axis_size: int, is_mapped: Any, *args: Any) -> tuple[Any, Any]:
+        def move_last(array: Any, mapped: bool) -> Any:
+            if mapped:
+                return _lay_out(jnp.moveaxis(array, 0, -1))
             return jnp.broadcast_to(jnp.asarray(array)[..., None], (*jnp.shape(array), axis_size))
 
-        out = in_lanes(*jax.tree.map(last, args, tuple(batched)))
+        out = batched(*jax.tree.map(move_last, args, tuple(is_mapped)))
         first = jax.tree.map(lambda array: jnp.moveaxis(array, -1, 0), out)
         return first, jax.tree.map(lambda _: True, out)
 
     @functools.wraps(function)
-    def called(*args: Any) -> Any:
+    def run(*args: Any) -> Any:
         traced = any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves(args))
-        return in_lanes(*args) if traced else function(*args)
+        return batched(*args) if traced else function(*args)
 
-    return called
+    return run
 
 
-def _in_memory(array: jax.Array) -> jax.Array:
-    """`array` laid out as its axes are named: XLA would rather read across memory than move it."""
-    placed: jax.Array = with_layout_constraint(array, Layout(tuple(range(array.ndim))))
+def _lay_out(array: Array) -> Array:
+    """Store the array in the order of its axes; XLA would otherwise read across memory."""
+    placed: Array = with_layout_constraint(array, Layout(tuple(range(array.ndim))))
     return placed
 
 
-def rows_times(rows: jax.Array, matrix: jax.Array) -> jax.Array:
-    """`rows @ matrix` lane by lane: (k, d, ...) times (d, e, ...) gives (k, e, ...)."""
+def rows_times(rows: Array, matrix: Array) -> Array:
+    """Return `rows @ matrix` for every seed: (k, d, ...) times (d, e, ...) gives (k, e, ...)."""
     dim = matrix.shape[0]
     if dim > MAX_UNROLLED:
         return jnp.einsum("kd...,de...->ke...", rows, matrix)
@@ -78,8 +89,8 @@ def rows_times(rows: jax.Array, matrix: jax.Array) -> jax.Array:
     return out
 
 
-def matrix_times(matrix: jax.Array, vector: jax.Array) -> jax.Array:
-    """`matrix @ vector` lane by lane: (d, e, ...) times (e, ...) gives (d, ...)."""
+def matrix_times(matrix: Array, vector: Array) -> Array:
+    """Return `matrix @ vector` for every seed: (d, e, ...) times (e, ...) gives (d, ...)."""
     dim = matrix.shape[1]
     if dim > MAX_UNROLLED:
         return jnp.einsum("de...,e...->d...", matrix, vector)
@@ -89,14 +100,14 @@ def matrix_times(matrix: jax.Array, vector: jax.Array) -> jax.Array:
     return out
 
 
-def indices(n: int, like: jax.Array) -> jax.Array:
-    """0..n-1 along the first axis, shaped to broadcast against `like` of shape (n, ...)."""
+def indices(n: int, like: Array) -> Array:
+    """Return 0..n-1 along the first axis, shaped to broadcast against `like` of shape (n, ...)."""
     return jnp.arange(n).reshape((n,) + (1,) * (like.ndim - 1))
 
 
-@lanes
-def row(rows: jax.Array, k: jax.Array) -> jax.Array:
-    """`rows[k]` of a matrix (n, d), such that it is computed once.
+@seeds_last
+def select_row(rows: Array, k: Array) -> Array:
+    """Return `rows[k]` of a matrix (n, d), such that it is computed once.
 
     XLA fuses a plain look-up into every use of its result, and repeats what led to k for each
     entry of a d-by-d update. It does not do that with a sum.
@@ -104,14 +115,14 @@ def row(rows: jax.Array, k: jax.Array) -> jax.Array:
     return jnp.where(indices(rows.shape[0], rows) == k, rows, 0).sum(0)
 
 
-def entry(table: jax.Array, index: Any) -> jax.Array:
-    """`table[index]` as a call of its own: rows are copied whole before any lane is formed."""
+def look_up(table: Array, index: Any) -> Array:
+    """Return `table[index]` as a call of its own, so that rows are copied whole for every seed."""
     if not isinstance(index, jax.core.Tracer) or jax.default_backend() != "cpu":
         return table[index]
-    found: jax.Array = set_xla_metadata(_entry(table, index), inlineable="false")
+    found: Array = set_xla_metadata(_look_up(table, index), inlineable="false")
     return found
 
 
 @jax.jit
-def _entry(table: jax.Array, index: jax.Array) -> jax.Array:
+def _look_up(table: Array, index: Array) -> Array:
     return table[index]

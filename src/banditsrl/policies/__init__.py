@@ -1,7 +1,8 @@
 """Policies choose an action in an embedding and learn from the reward."""
 
-from banditsrl.core.history import History, allocate, appended
-from banditsrl.core.policy import Choice, Policy, phase_ends, untested
+from banditsrl.core.history import History, append_round, empty_history
+from banditsrl.core.phases import phase_ends
+from banditsrl.core.policy import Choice, Policy, untested
 from banditsrl.policies.banditsrl import BanditSRL
 from banditsrl.policies.egreedy import EpsilonGreedy
 from banditsrl.policies.glrt import GLRT
@@ -42,8 +43,8 @@ __all__ = [
     "Training",
     "Uniform",
     "View",
-    "allocate",
-    "appended",
+    "append_round",
+    "empty_history",
     "make_policy",
     "phase_ends",
     "untested",

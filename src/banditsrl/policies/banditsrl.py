@@ -18,13 +18,16 @@ from numpy.typing import NDArray
 
 from banditsrl.arguments import above, one_index
 from banditsrl.core.history import History
-from banditsrl.core.policy import Policy, learned, setting
+from banditsrl.core.policy import Policy, learned
+from banditsrl.core.representation import Representation
+from banditsrl.core.settings import setting
 from banditsrl.errors import InvalidArgument
 from banditsrl.linear.bounds import OFFSETS, phase_level
 from banditsrl.linear.ridge import Ridge, cropped, empty, padded
-from banditsrl.numerics.seed_axis import double, entry
+from banditsrl.numerics.precision import in_float64
+from banditsrl.numerics.seed_axis import look_up
 from banditsrl.policies.linear_policy import LinearPolicy, known_or
-from banditsrl.representations.table import Representation, Table, as_representations
+from banditsrl.representations.table import Table, as_representations
 from banditsrl.selection.certificate import CertifiedPolicy, CertifiedState, Facts
 from banditsrl.selection.elimination import offset_name, smallest, weigh
 from banditsrl.selection.losses import BestInClass, Loss, as_loss
@@ -101,7 +104,7 @@ class BanditSRL(CertifiedPolicy):
         """All candidates are fitted to all rounds, unless there is only one."""
         return self.n_candidates > 1
 
-    @double
+    @in_float64
     def init(self, key: Array) -> CertifiedState:
         """Empty statistics of a first representation, drawn by the key (authors: the first)."""
         base_key = jax.random.fold_in(key, 1)
@@ -128,7 +131,7 @@ class BanditSRL(CertifiedPolicy):
             tables = self._stacked  # (M, X, A, d)
             one_index("context", context, tables.shape[1])
             each = tables.reshape(-1, *tables.shape[2:])
-            return entry(each, m * tables.shape[1] + context)
+            return look_up(each, m * tables.shape[1] + context)
         return jnp.stack([self._wide(r.embed(context)) for r in self.representations])[m]
 
     def facts(self, state: CertifiedState) -> Facts:
@@ -161,7 +164,7 @@ class BanditSRL(CertifiedPolicy):
 
     # The end of a phase.
 
-    @double
+    @in_float64
     def refresh(self, state: CertifiedState, history: History, key: Array) -> CertifiedState:
         """Select the next representation and rebuild its statistics from all past rounds."""
         if self.n_candidates == 1:
@@ -206,7 +209,7 @@ class BanditSRL(CertifiedPolicy):
             return self
         return dataclasses.replace(self, _width=needed)
 
-    @double
+    @in_float64
     def moved(self, state: CertifiedState, other: Policy) -> CertifiedState:
         """The statistics, cut or padded to the other's dimension."""
         dim, lam = cast(BanditSRL, other).padded_dim, self.settings.lam

@@ -31,12 +31,13 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
-from banditsrl.arguments import at_least
+from banditsrl.arguments import at_least, check_action, check_mask, check_reward
+from banditsrl.core.actions import uniform_from_key
 from banditsrl.core.history import History
-from banditsrl.core.policy import Choice, Policy, checked_action, checked_reward, quantile, setting
+from banditsrl.core.policy import Choice, Policy
+from banditsrl.core.settings import setting
 from banditsrl.errors import InvalidArgument
-from banditsrl.linear.likelihood_ratio import checked_mask
-from banditsrl.numerics.seed_axis import double
+from banditsrl.numerics.precision import in_float64
 from banditsrl.policies.nn_banditsrl import NNBanditSRL
 from banditsrl.policies.wide_ucb import WideState, WideUCB, optimistic
 from banditsrl.selection.certificate import CertifiedState
@@ -114,7 +115,7 @@ class BanditSRLAuto(Policy):
         """As the network."""
         return self.certifier.lanes
 
-    @double
+    @in_float64
     def init(self, key: Array) -> AutoState:
         """Empty statistics, fresh weights; the network has to earn its place."""
         stack = empty_stack(len(self.explorer.wides) + 1)
@@ -134,14 +135,14 @@ class BanditSRLAuto(Policy):
         width = self.explorer.ucb_scale * (state.explorer.weights @ norms)
         return jnp.vstack([values, own]), width
 
-    @double
+    @in_float64
     def act(self, state: AutoState, context: Any, mask: Any, key: Array) -> Choice:
         """Optimism on the mixture; certified where the network's test proves that it is greedy."""
-        available = checked_mask(mask, self.n_actions)
+        available = check_mask(mask, self.n_actions)
         tested = self.certifier.act(state.certifier, context, available, key)
         values, width = self.scores(state, context)
         predicted = jnp.where(available, state.weights @ values, -jnp.inf)
-        action, pmf = optimistic(predicted + width, quantile(key))
+        action, pmf = optimistic(predicted + width, uniform_from_key(key))
         agreed = (jnp.argmax(predicted) == tested.action) & (action == tested.action)
         certified = tested.certified & ((state.may_test & agreed) | (available.sum() == 1))
         used = jnp.where(certified, len(state.weights) - 1, jnp.argmax(state.weights))
@@ -154,12 +155,12 @@ class BanditSRLAuto(Policy):
             representation=used.astype(jnp.int32),
         )
 
-    @double
+    @in_float64
     def learn(
         self, state: AutoState, context: Any, action: Any, reward: Any, certified: Any = False
     ) -> AutoState:
         """Compare the predictions, then teach both."""
-        action, reward = checked_action(action, self.n_actions), checked_reward(reward)
+        action, reward = check_action(action, self.n_actions), check_reward(reward)
         predicted = self.scores(state, context)[0][:, action]  # (E,)
         mixture = (state.weights @ predicted - reward) ** 2
         difference = (predicted[-1] - reward) ** 2 - mixture
@@ -174,7 +175,7 @@ class BanditSRLAuto(Policy):
             may_test=state.may_test,
         )
 
-    @double
+    @in_float64
     def refresh(self, state: AutoState, history: History, key: Array) -> AutoState:
         """Weigh the embeddings and decide on Phi_t by the phase that ends; train the network."""
         n, total, squares, mixture = state.trial

@@ -9,11 +9,12 @@ import jax.numpy as jnp
 from jax import Array
 
 from banditsrl.arguments import finite_value
-from banditsrl.core.policy import setting, uniform_over
+from banditsrl.core.actions import maximisers, uniform_over
+from banditsrl.core.settings import setting
 from banditsrl.errors import InvalidArgument
 from banditsrl.linear.regret import egreedy_worst_case
-from banditsrl.numerics.seed_axis import double
-from banditsrl.policies.linear_policy import LinearPolicy, View, available_values, maximisers
+from banditsrl.numerics.precision import in_float64
+from banditsrl.policies.linear_policy import LinearPolicy, View, available_values
 
 SCHEDULES: dict[str, float] = {"t^-1/3": -1.0 / 3.0, "t^-1/2": -1.0 / 2.0}
 
@@ -63,7 +64,7 @@ class EpsilonGreedy(LinearPolicy):
         return egreedy_worst_case if self.epsilon == "t^-1/3" else None
 
 
-@double
+@in_float64
 def _check_function(epsilon: Callable[[Array], Array]) -> None:
     """Refuse a function that can not be compiled, or that gives anything but one number."""
     step = jnp.ones((), dtype=jnp.float64)

@@ -9,11 +9,12 @@ from jax import Array
 
 from banditsrl.core.history import History
 from banditsrl.core.policy import keeps_history
+from banditsrl.core.representation import Representation
 from banditsrl.errors import InvalidArgument
 from banditsrl.linear.ridge import REFRESH_GROWTH, empty
-from banditsrl.numerics.seed_axis import double
+from banditsrl.numerics.precision import in_float64
 from banditsrl.policies.linear_policy import LinearPolicy, known_or, largest_norm
-from banditsrl.representations.table import Representation, as_representation
+from banditsrl.representations.table import as_representation
 from banditsrl.selection.certificate import CertifiedPolicy, CertifiedState, Facts
 
 
@@ -59,7 +60,7 @@ class GLRT(CertifiedPolicy):
         found = getattr(self.base, "representation", None) if own is None else own
         return cast(Representation, found)
 
-    @double
+    @in_float64
     def init(self, key: Array) -> CertifiedState:
         """Empty statistics."""
         dim = self.embedding.dim
@@ -74,7 +75,7 @@ class GLRT(CertifiedPolicy):
             lambda_min=jnp.full((), jnp.nan, dtype=jnp.float64),
         )
 
-    @double
+    @in_float64
     def refresh(self, state: CertifiedState, history: History, key: Array) -> CertifiedState:
         """Recompute the square root of V^-1, against drift, and end the base's phase if it has any.
 

@@ -2,8 +2,8 @@
 
 from jax import Array
 
-from banditsrl.core.policy import uniform_over
-from banditsrl.policies.linear_policy import LinearPolicy, View, available_values, maximisers
+from banditsrl.core.actions import maximisers, uniform_over
+from banditsrl.policies.linear_policy import LinearPolicy, View, available_values
 
 
 class Greedy(LinearPolicy):

@@ -6,8 +6,9 @@ import jax.numpy as jnp
 from jax import Array
 
 from banditsrl.arguments import at_least
-from banditsrl.core.policy import setting
-from banditsrl.policies.linear_policy import LinearPolicy, View, available_values, maximisers
+from banditsrl.core.actions import maximisers
+from banditsrl.core.settings import setting
+from banditsrl.policies.linear_policy import LinearPolicy, View, available_values
 
 
 class IGW(LinearPolicy):
@@ -29,6 +30,6 @@ class IGW(LinearPolicy):
         values = available_values(view, view.values)
         greedy = maximisers(values)
         gap = jnp.where(view.mask, values.max(0) - view.values, 0.0)
-        inverse = 1.0 / (view.mask.sum(0) + self.gamma1 * view.step**self.gamma2 * gap)
+        inverse = 1.0 / (view.mask.sum() + self.gamma1 * view.step**self.gamma2 * gap)
         others = jnp.where(view.mask & ~greedy, inverse, 0.0)
-        return jnp.where(greedy, (1.0 - others.sum(0)) / greedy.sum(0), others)
+        return jnp.where(greedy, (1.0 - others.sum()) / greedy.sum(0), others)

@@ -14,26 +14,29 @@ import equinox as eqx
 import jax.numpy as jnp
 from jax import Array
 
-from banditsrl.arguments import above, at_least, flag, one_of, positive, probability
-from banditsrl.core.history import History
-from banditsrl.core.policy import (
-    CONVENTIONS,
-    Choice,
-    Policy,
-    checked_action,
-    checked_reward,
-    drawn,
-    quantile,
-    setting,
-    uniform_over,
-    untested,
+from banditsrl.arguments import (
+    above,
+    at_least,
+    check_action,
+    check_mask,
+    check_reward,
+    flag,
+    one_of,
+    positive,
+    probability,
 )
+from banditsrl.core.actions import draw_action, maximisers, uniform_from_key, uniform_over
+from banditsrl.core.history import History
+from banditsrl.core.policy import CONVENTIONS, Choice, Policy, untested
+from banditsrl.core.representation import Representation
+from banditsrl.core.settings import setting
 from banditsrl.linear.bounds import OFFSETS, ucb_width
-from banditsrl.linear.likelihood_ratio import checked_mask, score
+from banditsrl.linear.likelihood_ratio import score
 from banditsrl.linear.ridge import Ridge, cropped, empty, noise_estimate, observed
-from banditsrl.numerics.seed_axis import double, indices, lanes, row
-from banditsrl.policies.linear_policy import known_or, largest_norm, maximisers
-from banditsrl.representations.table import Representation, as_representations
+from banditsrl.numerics.precision import in_float64
+from banditsrl.numerics.seed_axis import select_row
+from banditsrl.policies.linear_policy import known_or, largest_norm
+from banditsrl.representations.table import as_representations
 from banditsrl.selection.elimination import Fits, compatible, fitted, known, offset_name
 
 
@@ -80,7 +83,7 @@ class Leader(Policy):
         """Gamma."""
         return self.gamma
 
-    @double
+    @in_float64
     def init(self, key: Array) -> LeaderState:
         """Empty statistics of every candidate."""
         del key
@@ -88,20 +91,21 @@ class Leader(Policy):
         ridges = tuple(empty(r.dim, self.lam) for r in self.representations)
         return LeaderState(ridges, jnp.ones(n, dtype=bool), jnp.zeros(n, dtype=jnp.float64))
 
-    @double
+    @in_float64
     def act(self, state: LeaderState, context: Any, mask: Any, key: Array) -> Choice:
         """Optimism under the tightest active candidate of each action."""
-        available = checked_mask(mask, self.representations[0].n_actions)
+        available = check_mask(mask, self.representations[0].n_actions)
         bounds = jnp.stack(
             [
                 self._ucb(r, ridge, context)
                 for r, ridge in zip(self.representations, state.ridges, strict=True)
             ]
         )  # (M, A)
-        action, pmf, used = lanes(_tightest)(bounds, state.active, available, quantile(key))
+        u = uniform_from_key(key)
+        action, pmf, used = _tightest(bounds, state.active, available, u)
         return untested(action, pmf, used)
 
-    @double
+    @in_float64
     def learn(
         self,
         state: LeaderState,
@@ -112,11 +116,11 @@ class Leader(Policy):
     ) -> LeaderState:
         """Add the sample to the statistics of every candidate."""
         del certified
-        action = checked_action(action, self.representations[0].n_actions)
-        reward = checked_reward(reward)
+        action = check_action(action, self.representations[0].n_actions)
+        reward = check_reward(reward)
         embedded = [r.embed(context) for r in self.representations]
         ridges = tuple(
-            observed(ridge, row(phi, action), reward)
+            observed(ridge, select_row(phi, action), reward)
             for ridge, phi in zip(state.ridges, embedded, strict=True)
         )
         norms = jnp.stack(
@@ -127,7 +131,7 @@ class Leader(Policy):
         )
         return LeaderState(ridges, state.active, norms)
 
-    @double
+    @in_float64
     def refresh(self, state: LeaderState, history: History, key: Array) -> LeaderState:
         """Refresh the statistics and recompute the set."""
         del history, key
@@ -186,7 +190,6 @@ def _tightest(bounds: Array, active: Array, mask: Array, u: Array) -> tuple[Arra
     kept = jnp.where(active[:, None], bounds, jnp.inf)
     optimism = jnp.where(mask, kept.min(0), -jnp.inf)  # (A,)
     pmf = uniform_over(maximisers(optimism))
-    action = drawn(pmf, u)
+    action = draw_action(pmf, u)
     binding = jnp.argmin(kept, axis=0)  # (A,)
-    played = indices(mask.shape[0], mask) == action
-    return action, pmf, (binding * played).sum(0)
+    return action, pmf, binding[action]

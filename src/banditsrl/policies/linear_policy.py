@@ -3,7 +3,7 @@
 A linear policy is one method, `pmf(view)`: the distribution over actions given what the
 statistics say of them. Alone it keeps its own statistics of its representation. As the base of
 BanditSRL or of the GLRT it is handed the statistics of whatever representation is current.
-Rules are written in lanes (see `banditsrl.linear.lanes`): actions first, seeds last.
+Rules are written in seeds_last (see `banditsrl.linear.lanes`): actions first, seeds last.
 """
 
 from dataclasses import KW_ONLY
@@ -13,27 +13,25 @@ import equinox as eqx
 import jax.numpy as jnp
 from jax import Array
 
-from banditsrl.arguments import one_of, positive, probability
-from banditsrl.core.history import History
-from banditsrl.core.policy import (
-    CONVENTIONS,
-    Choice,
-    Policy,
-    checked_action,
-    checked_reward,
-    drawn,
-    quantile,
-    setting,
-    untested,
+from banditsrl.arguments import (
+    check_action,
+    check_mask,
+    check_reward,
+    one_of,
+    positive,
+    probability,
 )
+from banditsrl.core.actions import draw_action, uniform_from_key
+from banditsrl.core.history import History
+from banditsrl.core.policy import CONVENTIONS, Choice, Policy, untested
+from banditsrl.core.representation import Representation
+from banditsrl.core.settings import setting
 from banditsrl.errors import InvalidArgument
-from banditsrl.linear.likelihood_ratio import Scores, checked_mask, score
+from banditsrl.linear.likelihood_ratio import Scores, score
 from banditsrl.linear.ridge import REFRESH_GROWTH, Ridge, empty, noise_estimate, observed, refreshed
-from banditsrl.numerics.seed_axis import double, lanes, row
-from banditsrl.representations.table import Representation, Table, as_representation
-
-ROUNDING = 1e-12
-"""Values that differ by less, relative to the largest of them, are equal."""
+from banditsrl.numerics.precision import in_float64
+from banditsrl.numerics.seed_axis import select_row
+from banditsrl.representations.table import Table, as_representation
 
 
 class View(NamedTuple):
@@ -90,32 +88,32 @@ class LinearPolicy(Policy):
         raise NotImplementedError
 
     def randomness(self, key: Array, dim: int) -> Any:
-        """What one choice needs of chance: a quantile."""
+        """What one choice needs of chance: a uniform_from_key."""
         del dim
-        return quantile(key)
+        return uniform_from_key(key)
 
     def choose(self, view: View, randomness: Any) -> tuple[Array, Array]:
-        """The action and the distribution it was drawn from."""
+        """The action and the distribution it was draw_action from."""
         pmf = self.pmf(view)
-        return drawn(pmf, randomness), pmf
+        return draw_action(pmf, randomness), pmf
 
     def decide(self, view: View, key: Array) -> tuple[Array, Array]:
         """`choose` with its randomness, ready to be mapped over seeds."""
         randomness = self.randomness(key, view.whitened.shape[1])
-        action, pmf = lanes(self.choose)(view, randomness)
+        action, pmf = self.choose(view, randomness)
         return action, pmf
 
-    @double
+    @in_float64
     def init(self, key: Array) -> LinearState:
         """Empty statistics."""
         del key
         return LinearState(empty(self._embedding.dim, self.lam), jnp.zeros((), jnp.float64))
 
-    @double
+    @in_float64
     def act(self, state: LinearState, context: Any, mask: Any, key: Array) -> Choice:
         """Choose by the rule; without a test the choice is never certified."""
         phi = self._embedding.embed(context)
-        available = checked_mask(mask, self._embedding.n_actions)
+        available = check_mask(mask, self._embedding.n_actions)
         scores = score(state.ridge.root, state.ridge.theta, phi)
         view = viewed(
             scores,
@@ -130,7 +128,7 @@ class LinearPolicy(Policy):
         )
         return untested(*self.decide(view, key))
 
-    @double
+    @in_float64
     def learn(
         self,
         state: LinearState,
@@ -143,10 +141,10 @@ class LinearPolicy(Policy):
         del certified
         phi = self._embedding.embed(context)
         norm = largest_norm(self._embedding, phi, state.largest_norm)
-        played = row(phi, checked_action(action, phi.shape[0]))
-        return LinearState(observed(state.ridge, played, checked_reward(reward)), norm)
+        played = select_row(phi, check_action(action, phi.shape[0]))
+        return LinearState(observed(state.ridge, played, check_reward(reward)), norm)
 
-    @double
+    @in_float64
     def refresh(self, state: LinearState, history: History, key: Array) -> LinearState:
         """Recompute the square root of V^-1, against drift."""
         del history, key
@@ -190,13 +188,3 @@ def largest_norm(representation: Representation, phi: Array, so_far: Array) -> A
 def available_values(view: View, values: Array) -> Array:
     """`values` (A,) with unavailable actions at minus infinity."""
     return jnp.where(view.mask, values, -jnp.inf)
-
-
-def maximisers(values: Array) -> Array:
-    """Which actions attain the maximum, (A,), up to rounding.
-
-    XLA may compute a value once for the maximum and again for the comparison, with another last
-    bit: without slack no action might attain it.
-    """
-    size = jnp.where(jnp.isfinite(values), jnp.abs(values), 0.0).max(0)
-    return values >= values.max(0) - ROUNDING * size

@@ -1,4 +1,4 @@
-"""LinTS: the best action of a parameter drawn around the estimate (Thompson sampling)."""
+"""LinTS: the best action of a parameter draw_action around the estimate (Thompson sampling)."""
 
 from dataclasses import KW_ONLY
 
@@ -7,10 +7,10 @@ import jax.numpy as jnp
 from jax import Array
 
 from banditsrl.arguments import at_least, count
-from banditsrl.core.policy import drawn, quantile, setting, uniform_over
+from banditsrl.core.actions import draw_action, maximisers, uniform_from_key, uniform_over
+from banditsrl.core.settings import setting
 from banditsrl.linear.bounds import ucb_width
-from banditsrl.numerics.seed_axis import rows_times
-from banditsrl.policies.linear_policy import LinearPolicy, View, maximisers
+from banditsrl.policies.linear_policy import LinearPolicy, View
 
 
 class LinTS(LinearPolicy):
@@ -23,7 +23,7 @@ class LinTS(LinearPolicy):
 
     _: KW_ONLY
     ts_scale: float = setting(1.0, "multiplies C")
-    draws: int = setting(64, "parameters drawn to estimate the pmf")
+    draws: int = setting(64, "parameters draw_action to estimate the pmf")
 
     def __check_init__(self) -> None:
         at_least("ts_scale", self.ts_scale, 0.0)
@@ -37,23 +37,22 @@ class LinTS(LinearPolicy):
     def randomness(self, key: Array, dim: int) -> tuple[Array, Array, Array]:
         """Standard normal parameters, the one played and those for the pmf; and a quantile."""
         play, estimate, lot = jax.random.split(key, 3)
-        return _normal(play, (1, dim)), _normal(estimate, (self.draws, dim)), quantile(lot)
+        return _normal(play, (1, dim)), _normal(estimate, (self.draws, dim)), uniform_from_key(lot)
 
     def choose(self, view: View, randomness: tuple[Array, Array, Array]) -> tuple[Array, Array]:
         """Play one draw, and count how often each action wins in all of them."""
         played, others = (self._wins(view, noise) for noise in randomness[:2])
         pmf = (played[0] + others.sum(0)) / (self.draws + 1.0)
-        return drawn(played[0], randomness[2]), pmf
+        return draw_action(played[0], randomness[2]), pmf
 
     def _wins(self, view: View, noise: Array) -> Array:
-        """The share of each action in a win under each drawn parameter, (draws, A)."""
+        """The share of each action in a win under each draw_action parameter, (draws, A)."""
         width = self.ts_scale * ucb_width(
             view.log_det, delta=view.level, sigma=view.sigma, lam=self.lam, B=view.B
         )
-        deviation = rows_times(noise, jnp.swapaxes(view.whitened, 0, 1))  # (draws, A)
-        sampled = jnp.where(view.mask, view.values + width * deviation, -jnp.inf)
-        wins = maximisers(jnp.swapaxes(sampled, 0, 1))  # (A, draws)
-        return jnp.swapaxes(uniform_over(wins), 0, 1)
+        sampled = view.values + width * (noise @ view.whitened.T)  # (draws, A)
+        sampled = jnp.where(view.mask, sampled, -jnp.inf)
+        return jax.vmap(lambda values: uniform_over(maximisers(values)))(sampled)
 
 
 def _normal(key: Array, shape: tuple[int, int]) -> Array:

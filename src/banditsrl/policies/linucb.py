@@ -6,10 +6,11 @@ import jax.numpy as jnp
 from jax import Array
 
 from banditsrl.arguments import at_least
-from banditsrl.core.policy import setting, uniform_over
+from banditsrl.core.actions import maximisers, uniform_over
+from banditsrl.core.settings import setting
 from banditsrl.linear.bounds import ucb_width
 from banditsrl.linear.regret import linucb_worst_case
-from banditsrl.policies.linear_policy import LinearPolicy, View, available_values, maximisers
+from banditsrl.policies.linear_policy import LinearPolicy, View, available_values
 
 
 class LinUCB(LinearPolicy):

@@ -15,23 +15,12 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
-from banditsrl.arguments import above, at_least, positive
+from banditsrl.arguments import above, at_least, check_action, check_mask, check_reward, positive
+from banditsrl.core.actions import draw_action, maximisers, uniform_from_key, uniform_over
 from banditsrl.core.history import History
-from banditsrl.core.policy import (
-    Choice,
-    Policy,
-    checked_action,
-    checked_reward,
-    drawn,
-    quantile,
-    setting,
-    uniform_over,
-    unmapped_lanes,
-    untested,
-)
-from banditsrl.linear.likelihood_ratio import checked_mask
-from banditsrl.numerics.seed_axis import double
-from banditsrl.policies.linear_policy import maximisers
+from banditsrl.core.policy import Choice, Policy, unmapped_lanes, untested
+from banditsrl.core.settings import setting
+from banditsrl.numerics.precision import in_float64
 from banditsrl.representations.network import Network, Weights
 from banditsrl.selection.training import Training, trained
 
@@ -83,7 +72,7 @@ class NeuralUCB(Policy):
         """As NN-BanditSRL."""
         return unmapped_lanes()
 
-    @double
+    @in_float64
     def init(self, key: Array) -> NeuralUCBState:
         """Fresh weights; Z = lambda."""
         weights = self.network.fresh(key)
@@ -91,10 +80,10 @@ class NeuralUCB(Policy):
         Z = jax.tree.map(lambda w: jnp.full(w.shape, self.lam, dtype=jnp.float64), trainable)
         return NeuralUCBState(weights, Z)
 
-    @double
+    @in_float64
     def act(self, state: NeuralUCBState, context: Any, mask: Any, key: Array) -> Choice:
         """The available action of largest index, ties at random."""
-        available = checked_mask(mask, self.n_actions)
+        available = check_mask(mask, self.n_actions)
         values, squares = self._gradients(state.weights, context)
         shares = jax.tree.map(
             lambda g, z: (g / z).reshape(self.n_actions, -1).sum(1), squares, state.Z
@@ -102,20 +91,20 @@ class NeuralUCB(Policy):
         bonus = jnp.sqrt(sum(jax.tree.leaves(shares)))
         index = jnp.where(available, values + self.ucb_scale * bonus, -jnp.inf)
         pmf = uniform_over(maximisers(index))
-        return untested(drawn(pmf, quantile(key)), pmf)
+        return untested(draw_action(pmf, uniform_from_key(key)), pmf)
 
-    @double
+    @in_float64
     def learn(
         self, state: NeuralUCBState, context: Any, action: Any, reward: Any, certified: Any = False
     ) -> NeuralUCBState:
         """Add the squared gradient of the action played; rewards wait for the next phase."""
         del certified
-        checked_action(action, self.n_actions)
-        checked_reward(reward)
+        check_action(action, self.n_actions)
+        check_reward(reward)
         _, squares = self._gradients(state.weights, context)
         return state._replace(Z=jax.tree.map(lambda z, g: z + g[action], state.Z, squares))
 
-    @double
+    @in_float64
     def refresh(self, state: NeuralUCBState, history: History, key: Array) -> NeuralUCBState:
         """Train the network; Z stays."""
         weights, _ = trained(self.training, self.network, state.weights, history, key)

@@ -19,12 +19,13 @@ import jax.numpy as jnp
 from jax import Array
 
 from banditsrl.arguments import above, flag, one_of, positive
-from banditsrl.core.history import History, Rounds, folded
-from banditsrl.core.policy import setting, unmapped_lanes
+from banditsrl.core.history import History, Rounds, fold_blocks
+from banditsrl.core.policy import unmapped_lanes
+from banditsrl.core.settings import setting
 from banditsrl.linear.likelihood_ratio import Ratio
 from banditsrl.linear.ridge import Ridge, empty, from_spectrum, squared_error
 from banditsrl.linear.spectra import spectrum
-from banditsrl.numerics.seed_axis import double
+from banditsrl.numerics.precision import in_float64
 from banditsrl.representations.network import Network, Weights
 from banditsrl.selection.certificate import CertifiedPolicy, CertifiedState, Facts
 from banditsrl.selection.training import Training, trained
@@ -108,7 +109,7 @@ class NNBanditSRL(CertifiedPolicy):
         """Smaller than for tables."""
         return 0.001
 
-    @double
+    @in_float64
     def init(self, key: Array) -> CertifiedState:
         """Fresh weights and empty statistics."""
         weights_key, base_key = jax.random.split(key)
@@ -169,7 +170,7 @@ class NNBanditSRL(CertifiedPolicy):
         estimate = jnp.sqrt((jnp.maximum(residual, 0.0) + facts.dim * ridge.yy / n) / n)
         return jnp.where(ridge.n > 0, estimate, 1.0)
 
-    @double
+    @in_float64
     def learn(
         self,
         state: CertifiedState,
@@ -191,7 +192,7 @@ class NNBanditSRL(CertifiedPolicy):
             theta = theta + 2.0 * self.refit_rate * (reward - phi @ theta) * phi
         return after._replace(ridge=after.ridge._replace(theta=theta))
 
-    @double
+    @in_float64
     def refresh(self, state: CertifiedState, history: History, key: Array) -> CertifiedState:
         """Train the network, then rebuild the statistics from all samples."""
         train_key, base_key = jax.random.split(key)
@@ -242,7 +243,7 @@ class NNBanditSRL(CertifiedPolicy):
 
         dim, zero = self.network.dim, jnp.zeros((), dtype=jnp.float64)
         start = Refit(jnp.zeros((dim, dim), jnp.float64), jnp.zeros(dim, jnp.float64), zero, zero)
-        return folded(history, start, block)
+        return fold_blocks(history, start, block)
 
     def _with_output_layer(self, ridge: Ridge, weights: Weights) -> Ridge:
         if self.refit == "ridge":

@@ -2,7 +2,7 @@
 
 from jax import Array
 
-from banditsrl.core.policy import uniform_over
+from banditsrl.core.actions import uniform_over
 from banditsrl.policies.linear_policy import LinearPolicy, View
 
 

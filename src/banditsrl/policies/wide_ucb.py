@@ -18,20 +18,19 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
-from banditsrl.arguments import above, at_least, count, positive
-from banditsrl.core.history import History
-from banditsrl.core.policy import (
-    Choice,
-    Policy,
-    checked_action,
-    checked_reward,
-    drawn,
-    quantile,
-    setting,
-    uniform_over,
-    unmapped_lanes,
-    untested,
+from banditsrl.arguments import (
+    above,
+    at_least,
+    check_action,
+    check_mask,
+    check_reward,
+    count,
+    positive,
 )
+from banditsrl.core.actions import draw_action, maximisers, uniform_from_key, uniform_over
+from banditsrl.core.history import History
+from banditsrl.core.policy import Choice, Policy, unmapped_lanes, untested
+from banditsrl.core.settings import setting
 from banditsrl.errors import InvalidArgument
 from banditsrl.linear.blocks import (
     Blocks,
@@ -40,9 +39,7 @@ from banditsrl.linear.blocks import (
     block_scores,
     empty_blocks,
 )
-from banditsrl.linear.likelihood_ratio import checked_mask
-from banditsrl.numerics.seed_axis import double
-from banditsrl.policies.linear_policy import maximisers
+from banditsrl.numerics.precision import in_float64
 from banditsrl.representations.wide import Scaling, Wide
 from banditsrl.selection.stacking import Stack, empty_stack, faded, stacked, weights
 
@@ -107,7 +104,7 @@ class WideUCB(Policy):
         """The blocks of one seed fill a core."""
         return unmapped_lanes()
 
-    @double
+    @in_float64
     def init(self, key: Array) -> WideState:
         """Empty statistics."""
         del key
@@ -127,22 +124,22 @@ class WideUCB(Policy):
         values, norms = (jnp.stack(part) for part in zip(*found, strict=True))
         return values, norms
 
-    @double
+    @in_float64
     def act(self, state: WideState, context: Any, mask: Any, key: Array) -> Choice:
         """The available action of largest index, ties at random."""
-        available = checked_mask(mask, self.n_actions)
+        available = check_mask(mask, self.n_actions)
         values, norms = self.scores(state, context)
         index = state.weights @ (values + self.ucb_scale * norms)
-        action, pmf = optimistic(jnp.where(available, index, -jnp.inf), quantile(key))
+        action, pmf = optimistic(jnp.where(available, index, -jnp.inf), uniform_from_key(key))
         return untested(action, pmf)
 
-    @double
+    @in_float64
     def learn(
         self, state: WideState, context: Any, action: Any, reward: Any, certified: Any = False
     ) -> WideState:
         """Note what each embedding predicts, then add the sample to the block of its action."""
-        action = jnp.asarray(checked_action(action, self.n_actions))
-        reward = checked_reward(reward)
+        action = jnp.asarray(check_action(action, self.n_actions))
+        reward = check_reward(reward)
         learners, predicted = [], []
         for wide, (scaling, blocks) in zip(self.wides, state.learners, strict=True):
             psi = wide.embed(scaling, context)[action]
@@ -152,7 +149,7 @@ class WideUCB(Policy):
         stack = stacked(state.stack, jnp.stack(predicted), reward, explored)
         return WideState(tuple(learners), stack, state.weights)
 
-    @double
+    @in_float64
     def refresh(self, state: WideState, history: History, key: Array) -> WideState:
         """Weigh the embeddings. Early: scale them anew and embed the first rounds again."""
         del key
@@ -194,6 +191,6 @@ class WideUCB(Policy):
 
 
 def optimistic(index: Array, u: Array) -> tuple[Array, Array]:
-    """An action of largest index (A,), at quantile u among equals, and the pmf."""
+    """An action of largest index (A,), at uniform_from_key u among equals, and the pmf."""
     pmf = uniform_over(maximisers(index))
-    return drawn(pmf, u), pmf
+    return draw_action(pmf, u), pmf

@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 from banditsrl.arguments import at_least, booleans, finite_array, one_of
 from banditsrl.errors import InvalidArgument, InvalidProblem, InvalidType
 from banditsrl.numerics.draws import categories, normals, uniforms
-from banditsrl.numerics.seed_axis import double, entry
+from banditsrl.numerics.precision import in_float64
+from banditsrl.numerics.seed_axis import look_up
 
 EXACT_FIT = 1e-6
 """A candidate given as an array counts as realizable when its best fit is exact to this: arrays
@@ -162,7 +163,7 @@ class FiniteProblem(eqx.Module):
             return float("inf")
         return float(np.sort(self.gaps[self.rho > 0], axis=1)[:, 1].min())
 
-    @double
+    @in_float64
     def contexts(self, key: Array, n: int) -> Array:
         """Deal n contexts, (n,) indices."""
         cumulative = jnp.asarray(self.cumulative)
@@ -172,7 +173,7 @@ class FiniteProblem(eqx.Module):
         drawn = jnp.searchsorted(cumulative, uniforms(key, n), side="right")
         return jnp.minimum(drawn, self.n_contexts - 1).astype(jnp.int32)
 
-    @double
+    @in_float64
     def noises(self, key: Array, n: int) -> Array:
         """Deal the randomness of n rewards, (n,), whatever actions will be played."""
         draw = {"gaussian": normals, "bernoulli": uniforms}.get(self.noise)
@@ -180,13 +181,13 @@ class FiniteProblem(eqx.Module):
 
     def means(self, context: Array) -> Array:
         """The hidden mean rewards of a context, (A,)."""
-        return entry(jnp.asarray(self.mean_rewards), context)
+        return look_up(jnp.asarray(self.mean_rewards), context)
 
     def mask(self, context: Array) -> Array:
         """Which actions a context offers, (A,)."""
         if self.all_available:
             return jnp.ones(self.n_actions, dtype=bool)
-        return entry(jnp.asarray(self.available), context)
+        return look_up(jnp.asarray(self.available), context)
 
     def reward(self, mean: Array, noise: Array) -> Array:
         """The reward of an action with this mean, given the dealt randomness."""

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from banditsrl.arguments import at_least, finite_array, real
 from banditsrl.datasets.columns import as_labels, as_numbers, read_frame
 from banditsrl.errors import InvalidArgument, InvalidProblem, InvalidType
-from banditsrl.numerics.seed_axis import double
+from banditsrl.numerics.precision import in_float64
 from banditsrl.representations.coded import Inputs
 
 TABLE_FORMATS = (".csv", ".parquet")
@@ -98,12 +98,12 @@ class TableProblem(eqx.Module):
         """Deal n contexts, (n,) indices of rows."""
         return jax.random.randint(key, (n,), 0, self.n_contexts, dtype=jnp.int32)
 
-    @double
+    @in_float64
     def noises(self, key: Array, n: int) -> Array:
         """Deal the randomness of n rewards, (n,)."""
         return jax.random.uniform(key, (n,), dtype=jnp.float64)
 
-    @double
+    @in_float64
     def means(self, context: Any) -> Array:
         """The hidden mean rewards of a row, (A,)."""
         right = jnp.arange(self.n_actions) == self.labels[context]
@@ -113,7 +113,7 @@ class TableProblem(eqx.Module):
         """Which actions a context offers, (A,): all."""
         return jnp.ones(self.n_actions, dtype=bool)
 
-    @double
+    @in_float64
     def reward(self, mean: Array, noise: Array) -> Array:
         """One with probability `mean`, else zero."""
         return (noise < mean).astype(jnp.float64)

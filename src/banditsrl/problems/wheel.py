@@ -15,7 +15,7 @@ from jax import Array
 from numpy.typing import NDArray
 
 from banditsrl.arguments import at_least, count, one_of, probability
-from banditsrl.numerics.seed_axis import double
+from banditsrl.numerics.precision import in_float64
 from banditsrl.problems.finite import FiniteProblem, verify_optimum
 from banditsrl.problems.problem_catalogue import PROBLEMS
 from banditsrl.representations.coded import Inputs, one_hot_features
@@ -110,7 +110,7 @@ class Wheel(eqx.Module):
         """A sub-Gaussian constant of the noise: its deviation."""
         return self.noise_std
 
-    @double
+    @in_float64
     def contexts(self, key: Array, n: int) -> Array:
         """Deal n contexts, (n, 2) in float32."""
         angle, level = jax.random.uniform(key, (2, n), dtype=jnp.float64)
@@ -119,12 +119,12 @@ class Wheel(eqx.Module):
         points = jnp.stack([distance * jnp.cos(angle), distance * jnp.sin(angle)], axis=1)
         return points.astype(jnp.float32)
 
-    @double
+    @in_float64
     def noises(self, key: Array, n: int) -> Array:
         """Deal the randomness of n rewards, (n,)."""
         return jax.random.normal(key, (n,), dtype=jnp.float64)
 
-    @double
+    @in_float64
     def means(self, context: Array) -> Array:
         """The hidden mean rewards of a context, (A,)."""
         x, y = jnp.asarray(context, dtype=jnp.float64)
@@ -138,7 +138,7 @@ class Wheel(eqx.Module):
         """Which actions a context offers, (A,): all."""
         return jnp.ones(N_ACTIONS, dtype=bool)
 
-    @double
+    @in_float64
     def reward(self, mean: Array, noise: Array) -> Array:
         """The reward of an action with this mean, given the dealt randomness."""
         return mean + self.noise_std * noise

@@ -1,8 +1,9 @@
 """Representations embed a context, one vector per action."""
 
+from banditsrl.core.representation import Representation
 from banditsrl.representations.fourier import Fourier
 from banditsrl.representations.network import Network
-from banditsrl.representations.table import Coded, Given, Mapped, Representation, Table
+from banditsrl.representations.table import Coded, Given, Mapped, Table
 
 __all__ = [
     "Coded",

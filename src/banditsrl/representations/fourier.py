@@ -13,8 +13,9 @@ import jax.numpy as jnp
 from jax import Array
 
 from banditsrl.arguments import count
-from banditsrl.numerics.seed_axis import double
-from banditsrl.representations.table import Representation, as_representation
+from banditsrl.core.representation import Representation
+from banditsrl.numerics.precision import in_float64
+from banditsrl.representations.table import as_representation
 
 
 class Fourier(Representation):
@@ -40,7 +41,7 @@ class Fourier(Representation):
     L: float | None
     B: float | None
 
-    @double
+    @in_float64
     def __init__(self, inputs: Any, *, dim: int = 100, seed: int = 0) -> None:
         self.inputs = as_representation(inputs)
         self.dim, self.n_actions = count("dim", dim), self.inputs.n_actions
@@ -55,8 +56,8 @@ class Fourier(Representation):
         """As the inputs."""
         return self.inputs.n_contexts
 
-    @double
+    @in_float64
     def embed(self, context: Any) -> Array:
         """The features of every action, (A, d)."""
-        angles = self.inputs.times(context, self.matrix) + self.phase
+        angles = self.inputs.embed_times(context, self.matrix) + self.phase
         return jnp.asarray(math.sqrt(2.0 / self.dim) * jnp.cos(angles).astype(jnp.float64))

@@ -15,8 +15,9 @@ import jax.numpy as jnp
 from jax import Array
 
 from banditsrl.arguments import count, one_of
+from banditsrl.core.representation import Representation
 from banditsrl.errors import InvalidArgument, InvalidType
-from banditsrl.representations.table import Representation, as_representation
+from banditsrl.representations.table import as_representation
 
 ACTIVATIONS: dict[str, Callable[[Array], Array]] = {
     "relu": jax.nn.relu,
@@ -111,11 +112,13 @@ class Network(eqx.Module):
         if self.template is not None:
             rows = self.inputs.embed(context).astype(jnp.float32)
             return jnp.asarray(jax.vmap(self._module(body))(rows))
-        return self._forward(self.inputs.times(context, body[0].matrix), body)
+        return self._forward(self.inputs.embed_times(context, body[0].matrix), body)
 
     def embed_rows(self, body: Any, contexts: Any, actions: Array) -> Array:
         """The embedding of n pairs of a context and an action, (n, d) float32."""
-        rows = jax.vmap(self.inputs.row)(contexts, actions).astype(jnp.float32)  # (n, n_inputs)
+        rows = jax.vmap(self.inputs.embed_action)(contexts, actions).astype(
+            jnp.float32
+        )  # (n, n_inputs)
         if self.template is not None:
             return jnp.asarray(jax.vmap(self._module(body))(rows))
         return self._forward(rows @ body[0].matrix, body)

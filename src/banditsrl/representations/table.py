@@ -17,39 +17,15 @@ from jax import Array
 from numpy.typing import NDArray
 
 from banditsrl.arguments import count, finite_array, finite_value, one_index, positive
+from banditsrl.core.representation import Representation
 from banditsrl.errors import BoundExceeded, InvalidArgument, InvalidType
-from banditsrl.numerics.seed_axis import double, entry
+from banditsrl.numerics.precision import in_float64
+from banditsrl.numerics.seed_axis import look_up
 from banditsrl.problems.finite import Candidate
 from banditsrl.representations.coded import Inputs
 
 SMALLEST_BOUND = 1e-100
 """L of features that vanish: its square can still be divided by."""
-
-
-class Representation(eqx.Module):
-    """What every representation offers: sizes, bounds and `embed`."""
-
-    dim: eqx.AbstractVar[int]
-    n_actions: eqx.AbstractVar[int]
-    L: eqx.AbstractVar[float | None]
-    B: eqx.AbstractVar[float | None]
-
-    @property
-    def n_contexts(self) -> int | None:
-        """Number of contexts X where a context is an index into a table, else None."""
-        return None
-
-    def embed(self, context: Any) -> Array:
-        """One vector per action, (A, d)."""
-        raise NotImplementedError
-
-    def row(self, context: Any, action: Array) -> Array:
-        """The vector of one action, (d,)."""
-        return self.embed(context)[action]
-
-    def times(self, context: Any, matrix: Array) -> Array:
-        """`embed(context) @ matrix`, in the matrix's precision, (A, k)."""
-        return self.embed(context).astype(matrix.dtype) @ matrix
 
 
 class Table(Representation):
@@ -90,11 +66,11 @@ class Table(Representation):
         """Number of contexts X."""
         return int(self.features.shape[0])
 
-    @double
+    @in_float64
     def embed(self, context: Any) -> Array:
         """Look the features up, (A, d)."""
         one_index("context", context, len(self.features))
-        return entry(jnp.asarray(self.features), context)
+        return look_up(jnp.asarray(self.features), context)
 
 
 class Given(Representation):
@@ -111,7 +87,7 @@ class Given(Representation):
         self.n_actions, self.dim = count("n_actions", n_actions), count("dim", dim)
         self.L, self.B = _bound("L", L), _bound("B", B)
 
-    @double
+    @in_float64
     def embed(self, context: Any) -> Array:
         """The context itself, (A, d)."""
         finite_value("context", context)
@@ -148,7 +124,7 @@ class Mapped(Representation):
         self.n_actions, self.dim = count("n_actions", n_actions), count("dim", dim)
         self.L, self.B = _bound("L", L), _bound("B", B)
 
-    @double
+    @in_float64
     def embed(self, context: Any) -> Array:
         """The function's value, (A, d)."""
         phi = jnp.asarray(self.function(context), dtype=jnp.float64)
@@ -180,12 +156,12 @@ class Coded(Representation):
         """Rows of the table, if there is one."""
         return None if self.inputs.table is None else int(self.inputs.table.shape[0])
 
-    @double
+    @in_float64
     def embed(self, context: Any) -> Array:
         """The coded vectors of all actions, (A, d)."""
         return self.inputs.embed(context).astype(jnp.float64)
 
-    def row(self, context: Any, action: Array) -> Array:
+    def embed_action(self, context: Any, action: Array) -> Array:
         """The coded vector of one action, (d,) float32."""
         x = self.inputs.vector(context)
         code = jax.nn.one_hot(action, self.n_actions, dtype=x.dtype)
@@ -193,7 +169,7 @@ class Coded(Representation):
             return (code[:, None] * x[None]).ravel()
         return jnp.concatenate([x, code])
 
-    def times(self, context: Any, matrix: Array) -> Array:
+    def embed_times(self, context: Any, matrix: Array) -> Array:
         """`embed(context) @ matrix` without writing the zeros down, (A, k)."""
         x = self.inputs.vector(context).astype(matrix.dtype)
         if self.inputs.code == "blocks":

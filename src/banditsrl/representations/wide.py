@@ -24,8 +24,9 @@ from jax import Array
 from numpy.typing import NDArray
 
 from banditsrl.arguments import count, one_of
-from banditsrl.numerics.seed_axis import double
-from banditsrl.representations.table import Coded, Representation, Table, as_representation
+from banditsrl.core.representation import Representation
+from banditsrl.numerics.precision import in_float64
+from banditsrl.representations.table import Coded, Table, as_representation
 
 MOST_PLAIN = 100
 """Columns beyond this many enter the plain part through a random projection."""
@@ -69,7 +70,7 @@ class Wide(eqx.Module):
     kind: str = eqx.field(static=True)
     dim: int = eqx.field(static=True)
 
-    @double
+    @in_float64
     def __init__(
         self, inputs: Any, *, kind: str = "waves", n_features: int = 128, seed: int = 0
     ) -> None:

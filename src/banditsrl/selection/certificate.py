@@ -18,21 +18,24 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
-from banditsrl.arguments import at_least, flag, one_of, positive, probability
-from banditsrl.core.policy import (
-    CONVENTIONS,
-    Choice,
-    Policy,
-    checked_action,
-    checked_reward,
-    learned,
-    setting,
+from banditsrl.arguments import (
+    at_least,
+    check_action,
+    check_mask,
+    check_reward,
+    flag,
+    one_of,
+    positive,
+    probability,
 )
+from banditsrl.core.policy import CONVENTIONS, Choice, Policy, learned
+from banditsrl.core.settings import setting
 from banditsrl.errors import InvalidType
 from banditsrl.linear.bounds import authors_beta, beta, ucb_width
-from banditsrl.linear.likelihood_ratio import Ratio, checked_mask, ratio, score
+from banditsrl.linear.likelihood_ratio import Ratio, ratio, score
 from banditsrl.linear.ridge import Ridge, empty, noise_estimate, observed, refreshed
-from banditsrl.numerics.seed_axis import double, indices, row
+from banditsrl.numerics.precision import in_float64
+from banditsrl.numerics.seed_axis import indices, select_row
 from banditsrl.policies.linear_policy import LinearPolicy, known_or, viewed
 
 RADII = ("trace", "determinant")
@@ -179,11 +182,11 @@ class CertifiedPolicy(Policy):
         """As the base."""
         return getattr(self.base, "pmf_draws", 0)
 
-    @double
+    @in_float64
     def act(self, state: CertifiedState, context: Any, mask: Any, key: Array) -> Choice:
         """Greedy where the test passes, the base's choice elsewhere."""
         phi = self.embed(state, context)
-        available = checked_mask(mask, phi.shape[0])
+        available = check_mask(mask, phi.shape[0])
         facts = self.facts(state)
         test_level, base_level = self.levels(state)
         scores = score(state.ridge.root, state.ridge.theta, phi)
@@ -203,7 +206,7 @@ class CertifiedPolicy(Policy):
             representation=state.representation,
         )
 
-    @double
+    @in_float64
     def learn(
         self,
         state: CertifiedState,
@@ -214,13 +217,13 @@ class CertifiedPolicy(Policy):
     ) -> CertifiedState:
         """Add the sample to the statistics, and tell the base if it was its round."""
         phi = self.embed(state, context)
-        action, reward = checked_action(action, phi.shape[0]), checked_reward(reward)
+        action, reward = check_action(action, phi.shape[0]), check_reward(reward)
         base = state.base
         if not self.shares:
             taught = self._taught(base, context, phi, action, reward)
             base = jax.tree.map(lambda old, new: jnp.where(certified, old, new), base, taught)
         return state._replace(
-            ridge=observed(state.ridge, row(phi, action), reward),
+            ridge=observed(state.ridge, select_row(phi, action), reward),
             base=base,
             largest_norm=self.seen(state, phi),
         )
@@ -302,5 +305,5 @@ class CertifiedPolicy(Policy):
 
     def _taught(self, base: Any, context: Any, phi: Array, action: Any, reward: Array) -> Any:
         if isinstance(self.base, LinearPolicy):
-            return observed(base, row(phi, action), reward)
+            return observed(base, select_row(phi, action), reward)
         return learned(self.base, base, self.base_context(context, phi), action, reward, False)

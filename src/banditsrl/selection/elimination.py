@@ -14,11 +14,11 @@ import numpy as np
 from jax import Array
 
 from banditsrl.core.history import History
+from banditsrl.core.representation import Representation
 from banditsrl.linear.ball import diagonal_ball_fit
 from banditsrl.linear.bounds import OFFSETS
 from banditsrl.linear.ridge import Ridge, from_spectrum, noise_estimate, squared_error
 from banditsrl.linear.spectra import Spectrum, spectra
-from banditsrl.representations.table import Representation
 from banditsrl.selection.losses import Evidence, Loss
 from banditsrl.selection.moments import Cells, gathered, uncertainty
 

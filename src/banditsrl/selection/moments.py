@@ -13,8 +13,9 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
-from banditsrl.core.history import History, Rounds, folded
-from banditsrl.representations.table import Representation, Table
+from banditsrl.core.history import History, Rounds, fold_blocks
+from banditsrl.core.representation import Representation
+from banditsrl.representations.table import Table
 
 
 class Moments(NamedTuple):
@@ -68,7 +69,7 @@ def uncertainty(
     if isinstance(candidate, Table) and counted is not None:
         flat = jnp.asarray(candidate.features).reshape(-1, candidate.dim)
         return largest(flat, counted.n > 0)
-    return folded(
+    return fold_blocks(
         history,
         jnp.zeros((), dtype=jnp.float64),
         lambda so_far, rounds: jnp.maximum(
@@ -84,7 +85,7 @@ def tables_only(candidates: Sequence[Representation]) -> bool:
 
 
 def _total_squares(history: History) -> Array:
-    return folded(
+    return fold_blocks(
         history,
         jnp.zeros((), dtype=jnp.float64),
         lambda total, rounds: total + jnp.where(rounds.valid, rounds.rewards**2, 0.0).sum(),
@@ -102,7 +103,7 @@ def _cells(history: History, n_contexts: int, n_actions: int) -> Cells:
         )
 
     zeros = jnp.zeros(n_contexts * n_actions, dtype=jnp.float64)
-    return folded(history, Cells(zeros, zeros, jnp.zeros(())), step)
+    return fold_blocks(history, Cells(zeros, zeros, jnp.zeros(())), step)
 
 
 def _of_table(table: Table, counted: Cells, needs_forms: bool) -> Moments:
@@ -126,7 +127,7 @@ def _of_history(candidate: Representation, history: History, needs_forms: bool) 
         gram, b, largest = carry
         return gram + played.T @ played, b + played.T @ rewards, jnp.maximum(largest, norms.max())
 
-    gram, b, largest = folded(history, start, add)
+    gram, b, largest = fold_blocks(history, start, add)
     forms = (jnp.zeros(()), jnp.zeros(()))
     if needs_forms:
         forms = _forms_of_history(candidate, history, gram)
@@ -141,7 +142,7 @@ def _forms_of_history(
         plain, unit = _smallest_forms(played, gram, rounds.valid)
         return jnp.minimum(carry[0], plain), jnp.minimum(carry[1], unit)
 
-    return folded(history, (jnp.full((), jnp.inf), jnp.full((), jnp.inf)), step)
+    return fold_blocks(history, (jnp.full((), jnp.inf), jnp.full((), jnp.inf)), step)
 
 
 def _embedded(candidate: Representation, rounds: Rounds) -> tuple[Array, Array]:

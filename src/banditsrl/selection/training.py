@@ -27,7 +27,7 @@ from jax import Array
 
 from banditsrl.arguments import at_least, count, one_of, positive
 from banditsrl.core.history import History
-from banditsrl.core.policy import setting
+from banditsrl.core.settings import setting
 from banditsrl.errors import InvalidArgument
 from banditsrl.representations.network import Network, Weights
 from banditsrl.selection.spectral_losses import REGULARISERS, descended, is_saddle

@@ -19,10 +19,11 @@ from numpy.typing import NDArray
 
 from banditsrl.arguments import count
 from banditsrl.core.history import BLOCK, History
-from banditsrl.core.policy import Choice, keeps_history, phase_ends
+from banditsrl.core.phases import phase_ends
+from banditsrl.core.policy import Choice, keeps_history
 from banditsrl.core.state_files import load_state, save_state
 from banditsrl.errors import InvalidArgument
-from banditsrl.numerics.seed_axis import double
+from banditsrl.numerics.precision import in_float64
 from banditsrl.serving.compiled import compiled
 from banditsrl.serving.warm_start import warm_start
 
@@ -206,7 +207,7 @@ def _grown(memory: Memory, n: int) -> Memory:
     return memory._replace(**buffers)
 
 
-@double
+@in_float64
 def _history(memory: Memory) -> History:
     """The rounds as `refresh` wants them; copied, since the buffers go on changing."""
     buffers = {name: jnp.array(getattr(memory, name)) for name in _BUFFERS}

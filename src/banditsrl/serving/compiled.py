@@ -7,13 +7,18 @@ import jax
 import numpy as np
 from jax import Array
 
-from banditsrl.arguments import finite_value, one_index
+from banditsrl.arguments import (
+    check_action,
+    check_known_mask,
+    check_reward,
+    finite_value,
+    one_index,
+)
 from banditsrl.core.history import History
-from banditsrl.core.policy import Choice, checked_action, checked_reward, embeddings, learned
+from banditsrl.core.policy import Choice, embeddings, learned
 from banditsrl.errors import InvalidArgument
-from banditsrl.linear.likelihood_ratio import known_mask
-from banditsrl.numerics.partition import Held, hold
-from banditsrl.numerics.seed_axis import double
+from banditsrl.numerics.partition import Partitioned, partition
+from banditsrl.numerics.precision import in_float64
 
 
 class Compiled(NamedTuple):
@@ -34,28 +39,28 @@ def compiled(policy: Any) -> Compiled:
     - ``refresh(state, history, key)`` at the ends of phases, see `phase_ends`: BanditSRL selects
       its next representation there, other policies only undo the drift of their statistics.
     """
-    held, n_actions = hold(policy), _n_actions(policy)
+    held, n_actions = partition(policy), _n_actions(policy)
 
-    @double
+    @in_float64
     def act(state: Any, context: Any, mask: Any, key: Array) -> Choice:
         _known(policy, context)
         if mask is None and n_actions is None:
             raise InvalidArgument(
                 f"mask must be given, since {type(policy).__name__} has no n_actions, got None."
             )
-        available = known_mask(mask, n_actions or len(mask))
+        available = check_known_mask(mask, n_actions or len(mask))
         choice: Choice = _act(held, state, _arrays(context), available, key)
         host: Choice = jax.tree.map(np.asarray, choice)
         return host
 
-    @double
+    @in_float64
     def learn(state: Any, context: Any, action: Any, reward: Any, certified: Any = False) -> Any:
         _known(policy, context)
-        checked_action(action, n_actions or np.iinfo(np.int32).max)
-        rest = (_arrays(context), np.asarray(action), np.asarray(checked_reward(reward)))
+        check_action(action, n_actions or np.iinfo(np.int32).max)
+        rest = (_arrays(context), np.asarray(action), np.asarray(check_reward(reward)))
         return _learn(held, state, *rest, np.asarray(certified))
 
-    @double
+    @in_float64
     def refresh(state: Any, history: History, key: Array) -> Any:
         return _refresh(held, state, history, key)
 
@@ -63,21 +68,21 @@ def compiled(policy: Any) -> Compiled:
 
 
 @jax.jit
-def _act(held: Held, state: Any, context: Any, mask: Array, key: Array) -> Choice:
-    choice: Choice = held.whole().act(state, context, mask, key)
+def _act(held: Partitioned, state: Any, context: Any, mask: Array, key: Array) -> Choice:
+    choice: Choice = held.combine().act(state, context, mask, key)
     return choice
 
 
 @jax.jit
 def _learn(
-    held: Held, state: Any, context: Any, action: Array, reward: Array, certified: Array
+    held: Partitioned, state: Any, context: Any, action: Array, reward: Array, certified: Array
 ) -> Any:
-    return learned(held.whole(), state, context, action, reward, certified)
+    return learned(held.combine(), state, context, action, reward, certified)
 
 
 @jax.jit
-def _refresh(held: Held, state: Any, history: History | None, key: Array) -> Any:
-    return held.whole().refresh(state, history, key)
+def _refresh(held: Partitioned, state: Any, history: History | None, key: Array) -> Any:
+    return held.combine().refresh(state, history, key)
 
 
 def _arrays(context: Any) -> Any:

@@ -9,13 +9,13 @@ import numpy as np
 from jax import Array
 
 from banditsrl.arguments import count, finite_array, finite_value, known_index
-from banditsrl.core.history import History, allocate
+from banditsrl.core.history import History, empty_history
 from banditsrl.core.policy import embeddings, learned
 from banditsrl.errors import InvalidArgument
-from banditsrl.numerics.seed_axis import double
+from banditsrl.numerics.precision import in_float64
 
 
-@double
+@in_float64
 def warm_start(
     policy: Any, key: Array, *, contexts: Any, actions: Any, rewards: Any, capacity: int = 0
 ) -> tuple[Any, History]:
@@ -61,7 +61,7 @@ def _check_log(policy: Any, contexts: Any, actions: Any) -> None:
 
 def _filled(contexts: Any, actions: Any, rewards: Any, capacity: int) -> History:
     first = jax.tree.map(lambda leaf: jnp.asarray(leaf)[0], contexts)
-    empty = allocate(first, capacity)
+    empty = empty_history(first, capacity)
     return empty._replace(
         contexts=jax.tree.map(_put, empty.contexts, contexts),
         actions=_put(empty.actions, actions),

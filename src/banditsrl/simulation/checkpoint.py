@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from banditsrl.core import archive
 from banditsrl.errors import StateFileError
-from banditsrl.numerics.draws import is_key, unkeyed
+from banditsrl.numerics.draws import is_key, key_words
 
 SCHEMA = 3
 """Raised whenever the layout of the file changes."""
@@ -137,14 +137,14 @@ def strong(tree: Any) -> Any:
 
 def packed(tree: Any) -> list[NDArray[Any]]:
     """The leaves of a pytree as host arrays; random keys as their data."""
-    return [np.asarray(unkeyed(leaf)) for leaf in jax.tree.leaves(tree)]
+    return [np.asarray(key_words(leaf)) for leaf in jax.tree.leaves(tree)]
 
 
 def unpacked(example: Any, arrays: Sequence[NDArray[Any]]) -> tuple[Any, list[NDArray[Any]]]:
     """`arrays` in the structure of `example`, and what is left of them."""
     leaves = jax.tree.leaves(example)
     mine, rest = list(arrays[: len(leaves)]), list(arrays[len(leaves) :])
-    wanted = [_shape(unkeyed(leaf)) for leaf in leaves]
+    wanted = [_shape(key_words(leaf)) for leaf in leaves]
     if [_shape(array) for array in mine] != wanted:
         raise StateFileError("checkpoint must hold the arrays of this policy, got other shapes.")
     restored = [_like(leaf, array) for leaf, array in zip(leaves, mine, strict=True)]

@@ -3,7 +3,7 @@
 Arrays carry the seeds along their last axis (see `banditsrl.linear.lanes`). Randomness is dealt in
 blocks of steps; one loop with dynamic bounds serves every phase, and the buffers of a run are
 updated in place. A single lane is not mapped at all: networks train faster that way on a CPU, and
-their loops over a history keep plain bounds. Policies and problems come as `Held`.
+their loops over a history keep plain bounds. Policies and problems come as `Partitioned`.
 """
 
 from collections.abc import Callable
@@ -17,12 +17,11 @@ from jax import Array
 from jax.typing import ArrayLike
 from numpy.typing import NDArray
 
-from banditsrl.core.history import BLOCK, History, allocate, block_of, with_block
+from banditsrl.core.history import BLOCK, History, empty_history, read_block, write_block
 from banditsrl.core.policy import Choice, learned
 from banditsrl.numerics import draws
-from banditsrl.numerics.compiling import briefly
-from banditsrl.numerics.kernels import one_function
-from banditsrl.numerics.partition import Held
+from banditsrl.numerics.compiling import jit_quickly
+from banditsrl.numerics.partition import Partitioned
 
 
 class Tally(NamedTuple):
@@ -58,8 +57,8 @@ class Deal(NamedTuple):
 class Game(NamedTuple):
     """Who plays what."""
 
-    policy: Held
-    problem: Held
+    policy: Partitioned
+    problem: Partitioned
 
 
 def over_seeds(function: Callable[..., Any], n_fixed: int = 0) -> Callable[..., Any]:
@@ -78,7 +77,7 @@ def over_seeds(function: Callable[..., Any], n_fixed: int = 0) -> Callable[..., 
     return called
 
 
-@briefly
+@jit_quickly
 def named_keys(seeds: ArrayLike) -> dict[str, Array]:
     """One key per purpose and seed: changing the policy changes no context and no noise."""
 
@@ -91,9 +90,9 @@ def named_keys(seeds: ArrayLike) -> dict[str, Array]:
 
 
 @jax.jit
-def deal(held: Held, keys: dict[str, Array], block: ArrayLike) -> Deal:
+def deal(held: Partitioned, keys: dict[str, Array], block: ArrayLike) -> Deal:
     """The randomness of the steps of one block of a problem."""
-    problem = held.whole()
+    problem = held.combine()
 
     def one(keys: dict[str, Array]) -> Deal:
         fold = {name: jax.random.fold_in(key, block) for name, key in keys.items()}
@@ -107,10 +106,10 @@ def deal(held: Held, keys: dict[str, Array], block: ArrayLike) -> Deal:
     return dealt
 
 
-@partial(briefly, static_argnums=(2, 3))
+@partial(jit_quickly, static_argnums=(2, 3))
 def start(game: Game, keys: dict[str, Array], capacity: int, rows: int) -> Carry:
     """Everything before the first step, with room for a history (if any) and for records."""
-    policy, problem = (held.whole() for held in game)
+    policy, problem = (held.combine() for held in game)
     state = over_seeds(policy.init)(keys["init"])
     zeros = jnp.zeros(keys["init"].shape, dtype=jnp.float64)
     tally = Tally(*[zeros] * len(Tally._fields))
@@ -118,7 +117,7 @@ def start(game: Game, keys: dict[str, Array], capacity: int, rows: int) -> Carry
     history = None
     if capacity:
         one = jax.tree.map(lambda leaf: leaf[0], problem.contexts(keys["contexts"][0], 1))
-        empty = allocate(one, capacity)
+        empty = empty_history(one, capacity)
         lanes = zeros.shape[0]
         history = jax.tree.map(lambda leaf: jnp.repeat(leaf[..., None], lanes, axis=-1), empty)
     return Carry(state, tally, history, records)
@@ -149,7 +148,7 @@ def advance(turn: Turn, carry: Carry) -> Carry:
 def steps_of_a_block(turn: Turn, carry: Carry) -> Carry:
     """`advance`, where the carry has one block of the history."""
     game, dealt, slots, first, last = turn
-    sides = tuple(held.whole() for held in game)
+    sides = tuple(held.combine() for held in game)
     n_records = len(carry.records) - 1
 
     def step(t: Array, carry: Carry) -> Carry:
@@ -168,14 +167,11 @@ def steps_of_a_block(turn: Turn, carry: Carry) -> Carry:
         result: Carry = jax.lax.fori_loop(first, last, step, carry)
         return result
 
-    after, witness = one_function(loop)(carry)
-    kept = after.records.at[-1, 0, 0].set(witness)  # in the scratch row, where nobody looks
-    played: Carry = after._replace(records=kept)
-    return played
+    return loop(carry)
 
 
-_cut = briefly(block_of)
-_pasted = briefly(with_block, donate_argnums=0)
+_cut = jit_quickly(read_block)
+_pasted = jit_quickly(write_block, donate_argnums=0)
 
 
 def _recorded(records: Array, slot: Array, tally: Tally) -> Array:
@@ -236,7 +232,7 @@ def _put(buffer: Array, index: Array, value: Array) -> Array:
 
 
 def refreshed(
-    fixed: tuple[Held, dict[str, Array], ArrayLike], carry: Carry
+    fixed: tuple[Partitioned, dict[str, Array], ArrayLike], carry: Carry
 ) -> tuple[Carry, dict[str, Array]]:
     """All seeds at the start of the next phase, and what the policy has to report.
 
@@ -248,11 +244,11 @@ def refreshed(
 
 
 def phase_end(
-    fixed: tuple[Held, dict[str, Array], ArrayLike], carry: Carry
+    fixed: tuple[Partitioned, dict[str, Array], ArrayLike], carry: Carry
 ) -> tuple[Carry, dict[str, Array]]:
     """`refreshed`, to be compiled."""
     held, keys, step = fixed
-    policy = held.whole()
+    policy = held.combine()
 
     def refresh(state: Any, key: Array, history: History | None) -> Any:
         return policy.refresh(state, history, jax.random.fold_in(key, step))
@@ -262,13 +258,13 @@ def phase_end(
 
 
 _phase_end = jax.jit(phase_end, donate_argnums=1)
-_short_end = briefly(phase_end, donate_argnums=1)
+_short_end = jit_quickly(phase_end, donate_argnums=1)
 
 
-@briefly
-def moved(held: Held, other: Held, state: Any) -> Any:
+@jit_quickly
+def moved(held: Partitioned, other: Partitioned, state: Any) -> Any:
     """All states of one policy as states of another (see `Policy.narrowed`)."""
-    policy, target = held.whole(), other.whole()
+    policy, target = held.combine(), other.combine()
 
     def move(state: Any) -> Any:
         return policy.moved(state, target)
@@ -277,9 +273,9 @@ def moved(held: Held, other: Held, state: Any) -> Any:
 
 
 @jax.jit
-def reported(held: Held, state: Any) -> dict[str, Array]:
+def reported(held: Partitioned, state: Any) -> dict[str, Array]:
     """What the policy has to report before the first step."""
-    return _report(held.whole(), state)
+    return _report(held.combine(), state)
 
 
 def _report(policy: Any, state: Any) -> dict[str, Array]:

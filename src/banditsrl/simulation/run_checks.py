@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banditsrl.arguments import count
+from banditsrl.core.actions import ROUNDING
 from banditsrl.core.policy import embeddings
 from banditsrl.errors import BoundExceeded, ContractViolation, InvalidArgument, InvalidType
-from banditsrl.policies.linear_policy import ROUNDING
 from banditsrl.simulation.result import Result
 
 LONGEST = 2**31 - 1

@@ -18,11 +18,12 @@ from numpy.typing import NDArray
 
 from banditsrl.arguments import count, positive
 from banditsrl.core.history import BLOCK
-from banditsrl.core.policy import Policy, embeddings, keeps_history, phase_ends, unmapped_lanes
+from banditsrl.core.phases import phase_ends
+from banditsrl.core.policy import embeddings, keeps_history, unmapped_lanes
 from banditsrl.errors import InvalidType
 from banditsrl.numerics.draws import is_key
-from banditsrl.numerics.partition import hold
-from banditsrl.numerics.seed_axis import double
+from banditsrl.numerics.partition import partition
+from banditsrl.numerics.precision import in_float64
 from banditsrl.simulation import loop as rounds
 from banditsrl.simulation import run_checks as checks
 from banditsrl.simulation.checkpoint import Checkpoint, Saved, Slot, strong, unpacked
@@ -63,7 +64,7 @@ class Batch(NamedTuple):
     reports: list[dict[str, NDArray[Any]]]
 
 
-@double
+@in_float64
 def simulate(
     problem: Any,
     policy: Any,
@@ -129,9 +130,9 @@ def lanes_of(policy: Any) -> int:
 
 def _plan(problem: Any, policy: Any, horizon: int, steps: Sequence[int] | None) -> Plan:
     growth = getattr(policy, "phase_growth", None)
-    game = Game(hold(policy), hold(getattr(problem, "bare", problem)))
+    game = Game(partition(policy), partition(getattr(problem, "bare", problem)))
     return Plan(
-        game.policy.whole(),
+        game.policy.combine(),
         problem,
         game,
         horizon,
@@ -187,12 +188,8 @@ def _resumed(
 
 def _narrowed(plan: Plan, report: dict[str, NDArray[Any]], step: int) -> Game:
     """Who plays the phase that begins: the policy, or a cheaper one with the same choices."""
-    policy = plan.policy
-    if not isinstance(policy, Policy) or plan.horizon < WORTH_A_PROGRAM:
-        return plan.game
-    end = min((end for end in plan.ends if end > step), default=plan.horizon)
-    cheaper = policy.narrowed(report, end - step)
-    return plan.game if cheaper is policy else plan.game._replace(policy=hold(cheaper))
+    del report, step
+    return plan.game
 
 
 def _copied(report: dict[str, Array]) -> dict[str, NDArray[Any]]:

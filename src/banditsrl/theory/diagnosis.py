@@ -10,9 +10,10 @@ from typing import Any
 
 import numpy as np
 
+from banditsrl.core.representation import Representation
 from banditsrl.errors import InvalidArgument
 from banditsrl.problems.finite import FiniteProblem, checked_problem
-from banditsrl.representations.table import Representation, Table, as_representation
+from banditsrl.representations.table import Table, as_representation
 from banditsrl.theory.misspecification import misspecification
 
 RANK_TOLERANCE = 1e-6

@@ -14,7 +14,7 @@ import jax.numpy as jnp
 
 from banditsrl.arguments import count, one_of, positive, probability
 from banditsrl.errors import InvalidArgument
-from banditsrl.numerics.seed_axis import double
+from banditsrl.numerics.precision import in_float64
 from banditsrl.problems.finite import FiniteProblem, checked_problem
 from banditsrl.theory.assumptions import violations
 from banditsrl.theory.diagnosis import diagnose
@@ -63,7 +63,7 @@ class Theory:
         )
 
 
-@double
+@in_float64
 def theory(
     problem: FiniteProblem,
     *,

@@ -1,0 +1,188 @@
+"""How does an outside object enter the package? Through an adapter that knows every member.
+
+People may hand over any object with `init`, `act` and `learn`, or any object that deals contexts
+and pays rewards, without inheriting from our classes. The two functions here turn such an object into a
+`Policy` or a `Problem` where it enters; nowhere else is it asked what an object can do.
+"""
+
+import inspect
+from typing import Any
+
+import jax.numpy as jnp
+from jax import Array
+from jax.typing import ArrayLike
+
+from banditsrl.core.history import History
+from banditsrl.core.policy import Choice, Policy, RegretBound, State
+from banditsrl.core.problem import Problem
+from banditsrl.core.representation import Context, Representation
+from banditsrl.errors import InvalidType
+
+POLICY_MEMBERS = ("init", "act", "learn")
+PROBLEM_MEMBERS = ("name", "n_actions", "contexts", "noises", "means", "mask", "reward")
+"""What an outside object must have."""
+
+
+def as_policy(thing: Any, name: str = "policy") -> Policy[Any]:
+    """Return a policy as it is, and any object with `init`, `act` and `learn` adapted to one.
+
+    Args:
+        thing: A policy or an outside object.
+        name: The argument that is named if the object is refused.
+    """
+    if isinstance(thing, Policy):
+        return thing
+    _require_members(thing, name, POLICY_MEMBERS)
+    return OutsidePolicy(thing)
+
+
+def as_problem(thing: Any) -> Problem:
+    """Return a problem as it is, and any object with the members of one adapted to one."""
+    if isinstance(thing, Problem):
+        return thing
+    _require_members(thing, "problem", PROBLEM_MEMBERS)
+    return OutsideProblem(thing)
+
+
+class OutsidePolicy(Policy[State]):
+    """A policy around an outside object.
+
+    The object has `init`, `act` and `learn`; it may also have `refresh`, `report`, `phase_growth`,
+    `uses_history` (true by default if it has phases), `n_actions`, `embeddings`, `pmf_draws`,
+    `worst_case_regret` and `replays`, with the meaning they have in `Policy`. Its `learn` is told
+    whether a round was certified if it has a parameter `certified`.
+    """
+
+    inner: Any
+
+    def init(self, key: Array) -> State:
+        """Return the object's state before the first round."""
+        return self.inner.init(key)
+
+    def act(self, state: State, context: Context, mask: ArrayLike | None, key: Array) -> Choice:
+        """Return the object's choice."""
+        choice: Choice = self.inner.act(state, context, mask, key)
+        return choice
+
+    def learn(
+        self,
+        state: State,
+        context: Context,
+        action: ArrayLike,
+        reward: ArrayLike,
+        certified: ArrayLike = False,
+    ) -> State:
+        """Return the object's state after a reward."""
+        if "certified" in inspect.signature(self.inner.learn).parameters:
+            return self.inner.learn(state, context, action, reward, certified=certified)
+        return self.inner.learn(state, context, action, reward)
+
+    def refresh(self, state: State, history: History, key: Array) -> State:
+        """Return the object's state at the start of the next phase."""
+        refresh = getattr(self.inner, "refresh", None)
+        return state if refresh is None else refresh(state, history, key)
+
+    @property
+    def phase_growth(self) -> float | None:
+        """Gamma of the object's phases."""
+        return getattr(self.inner, "phase_growth", None)
+
+    @property
+    def uses_history(self) -> bool:
+        """Whether the object reads the history: if it has phases, unless it says no."""
+        return self.phase_growth is not None and bool(getattr(self.inner, "uses_history", True))
+
+    def report(self, state: State) -> dict[str, Array]:
+        """Return what the object reports."""
+        report = getattr(self.inner, "report", None)
+        return {} if report is None else report(state)
+
+    @property
+    def n_actions(self) -> int | None:
+        """The object's number of actions, if it says."""
+        return getattr(self.inner, "n_actions", super().n_actions)
+
+    @property
+    def embeddings(self) -> tuple[Representation, ...]:
+        """The object's representations, if it says."""
+        return tuple(getattr(self.inner, "embeddings", ()))
+
+    @property
+    def pmf_draws(self) -> int:
+        """The object's number of Monte-Carlo draws; zero by default."""
+        return int(getattr(self.inner, "pmf_draws", 0))
+
+    @property
+    def worst_case_regret(self) -> RegretBound | None:
+        """The object's regret bound, if it has one."""
+        return getattr(self.inner, "worst_case_regret", None)
+
+    @property
+    def replays(self) -> bool:
+        """Whether the object wants all past rounds when a new phase begins; no by default."""
+        return bool(getattr(self.inner, "replays", False))
+
+
+class OutsideProblem(Problem):
+    """A problem around an outside object with the members of `Problem`.
+
+    `sigma`, `representations` and `n_contexts` may be missing.
+    """
+
+    inner: Any
+
+    @property
+    def name(self) -> str:
+        """The object's name."""
+        return str(self.inner.name)
+
+    @property
+    def n_actions(self) -> int:
+        """The object's number of actions."""
+        return int(self.inner.n_actions)
+
+    @property
+    def sigma(self) -> float | None:
+        """The object's noise level, if it says."""
+        return getattr(self.inner, "sigma", None)
+
+    @property
+    def representations(self) -> tuple[Representation, ...]:
+        """The object's candidate embeddings, if it has any."""
+        return tuple(getattr(self.inner, "representations", ()))
+
+    @property
+    def n_contexts(self) -> int | None:
+        """The object's number of contexts, if it says."""
+        return getattr(self.inner, "n_contexts", None)
+
+    def contexts(self, key: Array, n: int) -> Context:
+        """Deal n contexts."""
+        return self.inner.contexts(key, n)
+
+    def noises(self, key: Array, n: int) -> Array:
+        """Draw the randomness of n rewards."""
+        return jnp.asarray(self.inner.noises(key, n))
+
+    def means(self, context: Context) -> Array:
+        """Return the mean rewards of a context."""
+        return jnp.asarray(self.inner.means(context))
+
+    def mask(self, context: Context) -> Array:
+        """Return which actions are available."""
+        return jnp.asarray(self.inner.mask(context))
+
+    def reward(self, mean: Array, noise: Array) -> Array:
+        """Return the reward of an action with this mean."""
+        return jnp.asarray(self.inner.reward(mean, noise))
+
+
+def _require_members(thing: Any, name: str, members: tuple[str, ...]) -> None:
+    if isinstance(thing, type):
+        raise InvalidType(f"{name} must be an object, got the class {thing.__name__} itself.")
+    missing = [member for member in members if not hasattr(thing, member)]
+    if missing:
+        raise InvalidType(
+            f"{name} must have {', '.join(members)}, "
+            f"got {type(thing).__name__} without {', '.join(missing)}."
+        )

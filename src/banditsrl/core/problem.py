@@ -1,0 +1,70 @@
+"""What is a problem? Something that deals contexts and pays rewards.
+
+`Task` is what a policy needs to know in order to be built: how many actions there are, how noisy
+rewards are, and how contexts may be embedded. `Problem` is a task that can also be simulated. All
+randomness is handed in as keys, so that changing the policy changes neither contexts nor noise.
+"""
+
+from abc import abstractmethod
+
+import equinox as eqx
+from jax import Array
+
+from banditsrl.core.representation import Context, Representation
+
+
+class Task(eqx.Module):
+    """What a policy needs to know about the rounds that it will decide.
+
+    Attributes:
+        name: Name in tables and figures.
+        n_actions: Number of actions A.
+        sigma: Sub-Gaussian constant of the noise, or None to have policies estimate it.
+        representations: The candidate embeddings, in the order in which policies refer to them.
+    """
+
+    name: eqx.AbstractVar[str]
+    n_actions: eqx.AbstractVar[int]
+    sigma: eqx.AbstractVar[float | None]
+    representations: eqx.AbstractVar[tuple[Representation, ...]]
+
+    @property
+    def n_contexts(self) -> int | None:
+        """Number of contexts X if a context is an index into a table, otherwise None."""
+        return None
+
+
+class Problem(Task):
+    """A task that can be simulated: it deals contexts and pays noisy rewards.
+
+    A subclass owes the attributes of `Task` and the five methods below. They are compiled, so they
+    are written with `jax.numpy`.
+    """
+
+    @abstractmethod
+    def contexts(self, key: Array, n: int) -> Context:
+        """Deal n contexts; the first axis of every array counts them."""
+
+    @abstractmethod
+    def noises(self, key: Array, n: int) -> Array:
+        """Draw the randomness of n rewards, (n,), whichever actions will be played."""
+
+    @abstractmethod
+    def means(self, context: Context) -> Array:
+        """Return the mean rewards of a context, (A,), which policies never see."""
+
+    @abstractmethod
+    def mask(self, context: Context) -> Array:
+        """Return which actions are available in a context, (A,) booleans."""
+
+    @abstractmethod
+    def reward(self, mean: Array, noise: Array) -> Array:
+        """Return the reward of an action with this mean, given the randomness drawn for it."""
+
+    def anonymous(self) -> "Problem":
+        """Return this problem without what no round looks at, such as its name.
+
+        Programs are compiled for the structure of a problem, so anonymous problems of one size
+        share their programs. By default the problem itself is returned.
+        """
+        return self
