@@ -44,6 +44,11 @@ class Representation(eqx.Module):
         """Number of contexts X if a context is an index into a table, otherwise None."""
         return None
 
+    @property
+    def has_known_norms(self) -> bool:
+        """Whether L is the largest norm of all embeddings, so that none need be observed."""
+        return False
+
     @abstractmethod
     def embed(self, context: Context) -> Array:
         """Return one vector per action, (A, d) in float64."""

@@ -126,3 +126,8 @@ def look_up(table: Array, index: Any) -> Array:
 @jax.jit
 def _look_up(table: Array, index: Array) -> Array:
     return table[index]
+
+
+def seeds_of_a_network() -> int:
+    """Return how many seeds of a network run side by side: one on a CPU, which it keeps busy."""
+    return 1 if jax.default_backend() == "cpu" else 20

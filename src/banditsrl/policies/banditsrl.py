@@ -1,51 +1,64 @@
 """BanditSRL: select a realizable representation with a good spectrum, and know when to stop.
 
-Algorithm 1 of the paper. Within a phase the current representation is played through the
-likelihood ratio test and the base algorithm; at the end of a phase the candidate of smallest
-spectral loss among those compatible with the data becomes current.
+Algorithm 1 of the paper. Within a phase the current representation is played through the likelihood
+ratio test and the base algorithm; at the end of a phase the candidate of smallest spectral loss among
+those compatible with the data becomes current.
 """
 
-import dataclasses
 from dataclasses import KW_ONLY
-from typing import Any, cast
+from typing import NamedTuple
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
+from jax.typing import ArrayLike
 from numpy.typing import NDArray
 
-from banditsrl.arguments import above, one_index
+from banditsrl.arguments import above, check_action, check_mask, check_reward, one_index
 from banditsrl.core.history import History
-from banditsrl.core.policy import Policy, learned
-from banditsrl.core.representation import Representation
+from banditsrl.core.policy import Choice, State
+from banditsrl.core.representation import Context, Representation
 from banditsrl.core.settings import setting
 from banditsrl.errors import InvalidArgument
 from banditsrl.linear.bounds import OFFSETS, phase_level
-from banditsrl.linear.ridge import Ridge, cropped, empty, padded
+from banditsrl.linear.ridge import Ridge, add_sample, empty_ridge, estimate_noise, recompute
 from banditsrl.numerics.precision import in_float64
-from banditsrl.numerics.seed_axis import look_up
-from banditsrl.policies.linear_policy import LinearPolicy, known_or
-from banditsrl.representations.table import Table, as_representations
-from banditsrl.selection.certificate import CertifiedPolicy, CertifiedState, Facts
-from banditsrl.selection.elimination import offset_name, smallest, weigh
-from banditsrl.selection.losses import BestInClass, Loss, as_loss
-from banditsrl.selection.moments import tables_only
+from banditsrl.numerics.seed_axis import look_up, select_row
+from banditsrl.policies.base_player import Moment, keep_if
+from banditsrl.policies.tested_policy import PolicyAroundBase
+from banditsrl.representations.conversion import as_representations
+from banditsrl.representations.table import Table
+from banditsrl.selection.certificate import Certificate, Facts, known_or
+from banditsrl.selection.evidence import Review, review_candidates
+from banditsrl.selection.losses import BestInClass, Loss, as_loss, select_candidate
+from banditsrl.selection.moments import are_all_tables
+from banditsrl.selection.norms import largest_norm
 
-WORTH_NARROWING = 256
-"""Steps of a phase from which on it is played with smaller arrays if they are enough."""
+
+class BanditSRLState(NamedTuple):
+    """State of BanditSRL with M candidates."""
+
+    ridge: Ridge  # statistics of the current candidate, from every round
+    base: State  # the base's own state
+    representation: Array  # () index of the current candidate
+    active: Array  # (M,) the set Phi_t
+    phase: Array  # () j
+    largest_norm: Array  # (M,) largest embedding norms seen
+    loss: Array  # () of the current candidate when it was chosen; nan before
+    lambda_min: Array  # () smallest eigenvalue of its Gram matrix then; nan before
 
 
-class BanditSRL(CertifiedPolicy):
+class BanditSRL(PolicyAroundBase[BanditSRLState]):
     """Bandit Spectral Representation Learner on a finite set of candidates.
 
     Args:
         representations: The candidates Phi; they may differ in dimension.
-        base: Any no-regret algorithm. A linear policy shares the statistics; an object with
-            `init/act/learn` sees the current embedding (A, d) as its context, padded with zeros to
-            the largest dimension, is fed the rounds it played, and starts anew each phase (or,
-            if it has a true attribute `replays`, is fed all past rounds of the new embedding).
+        base: Any no-regret algorithm. A linear policy shares the statistics; an object with `init`,
+            `act` and `learn` sees the current embedding (A, d) as its context, padded with zeros to
+            the largest dimension, is fed the rounds that it played, and starts anew each phase (or,
+            if it has a true attribute `replays`, is fed all past rounds in the new embedding).
         loss: "eig", "weak", "weak-normalised", "span", "bic", or a `Loss`.
         gamma: Growth of the phases, t_{j+1} = ceil(gamma t_j).
         offset: "paper" (constant 40) or "tight" (the authors' experiments).
@@ -63,10 +76,13 @@ class BanditSRL(CertifiedPolicy):
 
     representations: tuple[Representation, ...] = eqx.field(converter=as_representations)
     _: KW_ONLY
-    loss: str | Loss = setting("eig", "eig, weak, weak-normalised, span, bic, or a Loss")
-    gamma: float = setting(2.0, "growth of the phases")
-    offset: str | None = setting(None, "paper or tight; by the conventions when None")
-    _width: int | None = setting(None, "length of padded embeddings, while a phase is narrowed")
+    loss: str | Loss = setting(
+        "eig", "Representation loss: eig, weak, weak-normalised, span, bic, or a Loss."
+    )
+    gamma: float = setting(2.0, "Growth of the phases.")
+    offset: str | None = setting(
+        None, "Elimination offset: paper or tight; by default that of the conventions."
+    )
 
     def __check_init__(self) -> None:
         above("gamma", self.gamma, 1.0)
@@ -77,22 +93,116 @@ class BanditSRL(CertifiedPolicy):
                 "loss bic needs a regret bound, and the base must have worst_case_regret, got none."
             )
 
-    # Sizes and bounds of the candidates, padded to the largest dimension.
+    # One round.
 
-    @property
-    def n_candidates(self) -> int:
-        """M = |Phi|."""
-        return len(self.representations)
+    @in_float64
+    def init(self, key: Array) -> BanditSRLState:
+        """Return empty statistics of a first candidate, drawn by the key (authors: the first)."""
+        base_key = jax.random.fold_in(key, 1)
+        m = jax.random.randint(key, (), 0, self.n_candidates, dtype=jnp.int32)
+        return BanditSRLState(
+            ridge=empty_ridge(self.padded_dim, self.agreed.lam),
+            base=self.player.init(self.padded_dim, base_key),
+            representation=jnp.zeros_like(m) if self.rules.starts_with_first else m,
+            active=jnp.ones(self.n_candidates, dtype=bool),
+            phase=jnp.zeros((), dtype=jnp.int32),
+            largest_norm=jnp.zeros(self.n_candidates, dtype=jnp.float64),
+            loss=jnp.full((), jnp.nan, dtype=jnp.float64),
+            lambda_min=jnp.full((), jnp.nan, dtype=jnp.float64),
+        )
 
-    @property
-    def padded_dim(self) -> int:
-        """The dimension to which embeddings are padded."""
-        return self._width or max(r.dim for r in self.representations)
+    @in_float64
+    def act(
+        self, state: BanditSRLState, context: Context, mask: ArrayLike | None, key: Array
+    ) -> Choice:
+        """Play the greedy action where the test passes, the base's choice elsewhere."""
+        phi = self.embed(context, state.representation)
+        available = check_mask(mask, phi.shape[0])
+        facts, (test_level, base_level) = self.facts(state), self.levels(state)
+        verdict = self.certificate.test(state.ridge, phi, available, facts, test_level)
+        moment = Moment(phi, phi, available, state.ridge, base_level, facts.sigma, facts.B)
+        action, pmf = self.player.choose(state.base, moment, key)
+        return verdict.override(action, pmf, state.representation)
 
-    @property
-    def dims(self) -> NDArray[np.float64]:
-        """D of every candidate, (M,)."""
-        return np.array([float(r.dim) for r in self.representations])
+    @in_float64
+    def learn(
+        self,
+        state: BanditSRLState,
+        context: Context,
+        action: ArrayLike,
+        reward: ArrayLike,
+        certified: ArrayLike = False,
+    ) -> BanditSRLState:
+        """Add the sample to the statistics, and teach the base if it played the round."""
+        phi = self.embed(context, state.representation)
+        action, reward = check_action(action, phi.shape[0]), check_reward(reward)
+        taught = self.player.learn(state.base, phi, phi, action, reward)
+        return state._replace(
+            ridge=add_sample(state.ridge, select_row(phi, action), reward),
+            base=keep_if(certified, state.base, taught),
+            largest_norm=self._update_norms(state, phi),
+        )
+
+    # The end of a phase.
+
+    @in_float64
+    def refresh(self, state: BanditSRLState, history: History, key: Array) -> BanditSRLState:
+        """Select the next candidate and rebuild its statistics from all past rounds."""
+        if self.n_candidates == 1:
+            ridge = recompute(state.ridge, lam=self.agreed.lam)
+            return state._replace(ridge=ridge, base=self.player.recompute(state.base))
+        _check_same_rounds(state, history)
+        select_key, base_key = jax.random.split(key)
+        review = self._review(state, history)
+        losses = self._loss(review.evidence)
+        chosen = select_candidate(self._loss, losses, review.evidence, select_key)
+        return BanditSRLState(
+            ridge=review.fits.ridge(chosen),
+            base=self._next_base(history, chosen, base_key),
+            representation=chosen,
+            active=review.evidence.active,
+            phase=state.phase + 1,
+            largest_norm=review.largest_norms,
+            loss=losses[chosen],
+            lambda_min=review.evidence.lambda_min[chosen],
+        )
+
+    def _review(self, state: BanditSRLState, history: History) -> Review:
+        _, level = self.levels(state._replace(phase=state.phase + 1))
+        return review_candidates(
+            self.representations,
+            history,
+            lam=self.agreed.lam,
+            sigma=self.agreed.sigma,
+            delta=self.delta_after(state.ridge.n),
+            level=level,
+            offset=self._offset,
+            in_ball=self.rules.fits_in_ball,
+            needs_forms=self._loss.needs_forms,
+            needs_uncertainty=self._loss.needs_uncertainty,
+            among=state.active if self.rules.elimination_is_final else None,
+        )
+
+    def _next_base(self, history: History, m: Array, key: Array) -> State:
+        """Return the base's state at the start of a phase: empty, or after all past rounds."""
+        start = self.player.init(self.padded_dim, key)
+        if not self.player.replays:
+            return start
+
+        def replay(i: Array, base: State) -> State:
+            phi = self.embed(jax.tree.map(lambda buffer: buffer[i], history.contexts), m)
+            return self.player.learn(base, phi, phi, history.actions[i], history.rewards[i])
+
+        return jax.lax.fori_loop(0, history.n, replay, start)
+
+    def report(self, state: BanditSRLState) -> dict[str, Array]:
+        """Return the candidate in use, the set Phi_t, and how good the choice looked."""
+        return {
+            "representation": state.representation,
+            "active": state.active,
+            "loss": state.loss,
+            "lambda_min": state.lambda_min,
+        }
 
     @property
     def phase_growth(self) -> float | None:
@@ -104,158 +214,91 @@ class BanditSRL(CertifiedPolicy):
         """All candidates are fitted to all rounds, unless there is only one."""
         return self.n_candidates > 1
 
-    @in_float64
-    def init(self, key: Array) -> CertifiedState:
-        """Empty statistics of a first representation, drawn by the key (authors: the first)."""
-        base_key = jax.random.fold_in(key, 1)
-        m = jax.random.randint(key, (), 0, self.n_candidates, dtype=jnp.int32)
-        first = jnp.zeros_like(m) if self.authors else m
-        return CertifiedState(
-            ridge=empty(self.padded_dim, self.settings.lam),
-            base=self.fresh_base(self.padded_dim, base_key),
-            representation=first,
-            active=jnp.ones(self.n_candidates, dtype=bool),
-            phase=jnp.zeros((), dtype=jnp.int32),
-            largest_norm=jnp.zeros(self.n_candidates, dtype=jnp.float64),
-            loss=jnp.full((), jnp.nan, dtype=jnp.float64),
-            lambda_min=jnp.full((), jnp.nan, dtype=jnp.float64),
-        )
+    # The candidates, padded with zeros to the largest dimension.
 
-    def embed(self, state: CertifiedState, context: Any) -> Array:
-        """The current candidate's embedding, padded, (A, d)."""
-        return self.embed_by(context, state.representation)
+    @property
+    def n_candidates(self) -> int:
+        """M = |Phi|."""
+        return len(self.representations)
 
-    def embed_by(self, context: Any, m: Array) -> Array:
-        """Candidate m's embedding of a context, padded with zeros, (A, d)."""
-        if tables_only(self.representations):
-            tables = self._stacked  # (M, X, A, d)
+    @property
+    def padded_dim(self) -> int:
+        """The dimension to which embeddings are padded."""
+        return max(r.dim for r in self.representations)
+
+    @property
+    def dims(self) -> NDArray[np.float64]:
+        """Dimension of every candidate, (M,)."""
+        return np.array([float(r.dim) for r in self.representations])
+
+    @property
+    def embeddings(self) -> tuple[Representation, ...]:
+        """The candidates."""
+        return self.representations
+
+    def largest_norms(self, state: BanditSRLState) -> Array | None:
+        """Return the largest norm seen of every candidate, (M,)."""
+        return state.largest_norm
+
+    def embed(self, context: Context, m: Array) -> Array:
+        """Return candidate m's embedding of a context, padded with zeros, (A, d)."""
+        if are_all_tables(self.representations):
+            tables = self._stacked_tables  # (M, X, A, d)
             one_index("context", context, tables.shape[1])
-            each = tables.reshape(-1, *tables.shape[2:])
-            return look_up(each, m * tables.shape[1] + context)
-        return jnp.stack([self._wide(r.embed(context)) for r in self.representations])[m]
+            flat = tables.reshape(-1, *tables.shape[2:])
+            return look_up(flat, m * tables.shape[1] + context)
+        return jnp.stack([self._pad(r.embed(context)) for r in self.representations])[m]
 
-    def facts(self, state: CertifiedState) -> Facts:
-        """Dimension and bounds of the current candidate."""
+    @property
+    def _stacked_tables(self) -> Array:
+        tables = [r.features for r in self.representations if isinstance(r, Table)]
+        return jnp.stack([self._pad(jnp.asarray(features)) for features in tables])
+
+    def _pad(self, phi: Array) -> Array:
+        missing = self.padded_dim - phi.shape[-1]
+        return jnp.pad(phi, [(0, 0)] * (phi.ndim - 1) + [(0, missing)])
+
+    def _update_norms(self, state: BanditSRLState, phi: Array) -> Array:
+        """Track norms where they are not known; those of other candidates follow at phase ends."""
+        if all(r.has_known_norms for r in self.representations):
+            return state.largest_norm
+        return state.largest_norm.at[state.representation].max(largest_norm(phi))
+
+    # What the test and the base are told.
+
+    @property
+    def certificate(self) -> Certificate:
+        """The test on a fixed embedding."""
+        return self.make_certificate(tie=self.rules.tie_of_tables, refuses_twins=False)
+
+    def facts(self, state: BanditSRLState) -> Facts:
+        """Return dimension, bounds and noise level of the current candidate."""
         norm = jnp.sqrt((state.ridge.theta**2).sum())
         L = [known_or(r.L, state.largest_norm[k]) for k, r in enumerate(self.representations)]
         B = [known_or(r.B, norm) for r in self.representations]
         m = state.representation
-        return Facts(jnp.asarray(self.dims)[m], jnp.stack(L)[m], jnp.stack(B)[m])
+        dim = jnp.asarray(self.dims)[m]
+        sigma = known_or(self.agreed.sigma, estimate_noise(state.ridge, dim))
+        return Facts(dim, jnp.stack(L)[m], jnp.stack(B)[m], sigma)
 
-    def levels(self, state: CertifiedState) -> tuple[Array, Array]:
-        """Delta / |Phi| for the test, delta_j / |Phi| for the base; delta for one candidate."""
-        delta = self.decayed_delta(state)
-        if self.authors or self.n_candidates == 1:
+    def levels(self, state: BanditSRLState) -> tuple[Array, Array]:
+        """Return delta / |Phi| for the test and delta_j / |Phi| for the base."""
+        delta = self.delta_after(state.ridge.n)
+        if self.n_candidates == 1 or not self.rules.shares_delta:
             return delta, delta
         base = phase_level(state.phase, delta)
         return delta / self.n_candidates, base / self.n_candidates
 
-    def base_context(self, context: Any, phi: Array) -> Any:
-        """The base sees the current embedding."""
-        del context
-        return phi
-
-    def seen(self, state: CertifiedState, phi: Array) -> Array:
-        """Norms of embeddings whose bound is not known; the others are filled in at phases."""
-        if all(isinstance(r, Table) for r in self.representations):
-            return state.largest_norm
-        norm = jnp.sqrt((phi * phi).sum(-1)).max()
-        return state.largest_norm.at[state.representation].max(norm)
-
-    # The end of a phase.
-
-    @in_float64
-    def refresh(self, state: CertifiedState, history: History, key: Array) -> CertifiedState:
-        """Select the next representation and rebuild its statistics from all past rounds."""
-        if self.n_candidates == 1:
-            return self.undrifted(state)
-        _agree(state, history)
-        select_key, base_key = jax.random.split(key)
-        _, level = self.levels(state._replace(phase=state.phase + 1))
-        weighed = weigh(
-            self.representations,
-            history,
-            lam=self.settings.lam,
-            sigma=self.settings.sigma,
-            delta=self.decayed_delta(state),
-            level=level,
-            offset=self._offset,
-            in_ball=not self.authors,
-            loss=self._loss,
-            among=state.active if self.authors else None,  # theirs leave for good
-        )
-        evidence = weighed.evidence
-        losses = self._loss(evidence)
-        chosen = smallest(losses, self._loss, evidence, select_key)
-        return CertifiedState(
-            ridge=weighed.fits.ridge(chosen),
-            base=self._next_base(history, chosen, base_key),
-            representation=chosen,
-            active=evidence.active,
-            phase=state.phase + 1,
-            largest_norm=weighed.largest_norms,
-            loss=losses[chosen],
-            lambda_min=evidence.lambda_min[chosen],
-        )
-
-    # Most candidates are smaller than the largest: a long phase that plays only small ones is
-    # played with arrays of their size. What is left out is zero, so the choices are the same.
-
-    def narrowed(self, report: dict[str, Any], n_steps: int) -> "BanditSRL":
-        """With embeddings padded only to the largest candidate in use, if that is worth it."""
-        needed = int(self.dims[np.asarray(report["representation"])].max())
-        linear = isinstance(self.base, LinearPolicy)
-        if not linear or n_steps < WORTH_NARROWING or 2 * needed > self.padded_dim:
-            return self
-        return dataclasses.replace(self, _width=needed)
-
-    @in_float64
-    def moved(self, state: CertifiedState, other: Policy) -> CertifiedState:
-        """The statistics, cut or padded to the other's dimension."""
-        dim, lam = cast(BanditSRL, other).padded_dim, self.settings.lam
-
-        def resized(ridge: Ridge) -> Ridge:
-            return cropped(ridge, dim) if dim < self.padded_dim else padded(ridge, dim, lam=lam)
-
-        if dim == self.padded_dim:
-            return state
-        base = resized(state.base) if isinstance(state.base, Ridge) else state.base
-        return state._replace(ridge=resized(state.ridge), base=base)
-
-    def _next_base(self, history: History, m: Array, key: Array) -> Any:
-        fresh = self.fresh_base(self.padded_dim, key)
-        if self.shares or not getattr(self.base, "replays", False):
-            return fresh
-
-        def round_(i: Array, base: Any) -> Any:
-            context = jax.tree.map(lambda buffer: buffer[i], history.contexts)
-            phi = self.embed_by(context, m)
-            return learned(self.base, base, phi, history.actions[i], history.rewards[i], False)
-
-        return jax.lax.fori_loop(0, history.n, round_, fresh)
-
     @property
     def _offset(self) -> str:
-        return offset_name(self.offset, authors=self.authors)
+        return self.offset or self.rules.offset
 
     @property
     def _loss(self) -> Loss:
-        return as_loss(self.loss, self.base)
-
-    @property
-    def _stacked(self) -> Array:
-        """All tables, padded, (M, X, A, d)."""
-        tables = [r.features for r in self.representations if isinstance(r, Table)]
-        return jnp.stack([self._wide(jnp.asarray(features)) for features in tables])
-
-    def _wide(self, phi: Array) -> Array:
-        """`phi` (..., d) cut or padded with zeros to the common dimension."""
-        missing = max(self.padded_dim - phi.shape[-1], 0)
-        cut = phi[..., : self.padded_dim]
-        return jnp.pad(cut, [(0, 0)] * (phi.ndim - 1) + [(0, missing)])
+        return as_loss(self.loss, self.base.worst_case_regret)
 
 
-def _agree(state: CertifiedState, history: History) -> None:
+def _check_same_rounds(state: BanditSRLState, history: History) -> None:
     """Refuse a history of other rounds than the state has learned, where that is known now."""
     n = (history.n, state.ridge.n)
     if not any(isinstance(number, jax.core.Tracer) for number in n) and int(n[0]) != int(n[1]):

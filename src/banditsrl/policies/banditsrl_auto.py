@@ -1,51 +1,61 @@
 """BanditSRL over a portfolio: a mixture of embeddings explores, a small trained one certifies.
 
-Wide embeddings (the columns beside random features of them) predict well from few rounds, but
-their dimension is far too large for a test. The last layer of a network is small enough to prove
-things, once it fits. The portfolio uses all of them:
+Wide embeddings (the columns beside random features of them) predict well from few rounds, but their
+dimension is far too large for a test. The last layer of a network is small enough to prove things,
+once it fits. The portfolio uses all of them:
 
-- *prediction*: the value of an action is the weighted mean of what the wide embeddings and the
-  network predict. The weights are those that would have predicted the explored rounds best
-  (`stacking`): what suits the problem takes over, and what complements each other is combined.
-- *exploration* is optimism: to the value comes the width of the wide embeddings, ucb_scale
-  ||psi||_{V^-1}. The network's own would be too small where it has not yet learned to tell
-  contexts apart.
-- *realizability*: the network may certify (it is in Phi_t) unless the mean of its squared errors
-  over all rounds exceeds the mixture's by the share `tolerance` and `slack` standard errors of the
+- *prediction*: the value of an action is the weighted mean of what the wide embeddings and the network
+  predict. The weights are those that would have predicted the explored rounds best (`stacking`).
+- *exploration* is optimism: the width of the wide embeddings, ucb_scale ||psi||_{V^-1}, is added to the
+  value. The network's own width would be too small where it has not yet learned to tell contexts
+  apart.
+- *realizability*: the network may certify (it is in Phi_t) unless the mean of its squared errors over
+  all rounds exceeds the mixture's by the relative error `tolerance` and `slack` standard errors of the
   paired difference. This replaces alpha of the paper, which never binds at such horizons.
 - *spectrum*: the network is trained with the spectral loss.
-- *the test*: a round is certified when the network is in Phi_t, its likelihood ratio passes, and
-  its action is also the one of largest value and the one of largest index. So a certificate says
-  that exploration has ended for a context; it never ends what optimism still asks for.
+- *the test*: a round is certified when the network is in Phi_t, its likelihood ratio passes, and its
+  action is also the one of largest value and the one of largest index. So a certificate says that
+  exploration has ended for a context; it never ends what optimism still asks for.
 
-The likelihood ratio test has the tightest radius that theory allows (`radius="determinant"`), and
-its guarantee holds if the network is realizable; that it looks so is what Phi_t and the agreement
-check. The network is trained on certified rounds too, unlike in the paper: this is how a wrong
-certificate is noticed. Mixture, width and Phi_t are heuristics.
+The test has the tightest radius that theory allows (`radius="determinant"`). Its guarantee holds if
+the network is realizable; Phi_t and the agreement only check that it looks so. The network is trained
+on certified rounds too, unlike in the paper: this is how a wrong certificate is noticed. Mixture,
+width and Phi_t are heuristics.
 """
 
 from dataclasses import KW_ONLY
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 from jax import Array
+from jax.typing import ArrayLike
 
-from banditsrl.arguments import at_least, check_action, check_mask, check_reward
-from banditsrl.core.actions import uniform_from_key
+from banditsrl.arguments import above, at_least, check_action, check_mask, check_reward
+from banditsrl.core.actions import draw_best
 from banditsrl.core.history import History
-from banditsrl.core.policy import Choice, Policy
+from banditsrl.core.policy import Choice
+from banditsrl.core.representation import Context, Representation
 from banditsrl.core.settings import setting
 from banditsrl.errors import InvalidArgument
 from banditsrl.numerics.precision import in_float64
-from banditsrl.policies.nn_banditsrl import NNBanditSRL
-from banditsrl.policies.wide_ucb import WideState, WideUCB, optimistic
-from banditsrl.selection.certificate import CertifiedState
-from banditsrl.selection.stacking import MEMORY, Stack, empty_stack, faded, stacked, weights
+from banditsrl.numerics.seed_axis import seeds_of_a_network
+from banditsrl.policies.tested_policy import TestedPolicy
+from banditsrl.policies.wide_ucb import WideState, WideUCB
+from banditsrl.selection.certificate import Certificate, Verdict
+from banditsrl.selection.network_learner import NetworkLearner, NetworkState
+from banditsrl.selection.stacking import (
+    MEMORY,
+    Stack,
+    add_predictions,
+    empty_stack,
+    fade,
+    fit_weights,
+)
 
 
-class Trial(NamedTuple):
-    """Paired differences of squared errors, network minus mixture, summed; earlier count less."""
+class ErrorComparison(NamedTuple):
+    """Squared errors, network minus mixture, summed over rounds; earlier phases count less."""
 
     n: Array
     total: Array
@@ -57,19 +67,19 @@ class AutoState(NamedTuple):
     """State of the portfolio; the network is the last of its E embeddings."""
 
     explorer: WideState
-    certifier: CertifiedState
+    network: NetworkState
     stack: Stack
     weights: Array  # (E,)
-    trial: Trial
-    may_test: Array  # () whether the network is in Phi_t
+    comparison: ErrorComparison
+    may_certify: Array  # () whether the network is in Phi_t
 
 
-class BanditSRLAuto(Policy):
+class BanditSRLAuto(TestedPolicy[AutoState]):
     """A portfolio of wide embeddings and a network: all predict, the network certifies.
 
     Args:
         explorer: The wide embeddings, and the scale of their width.
-        certifier: NN-BanditSRL; its base never plays, the mixture does.
+        learner: The network and how it is trained.
 
     Example:
         >>> import banditsrl
@@ -81,29 +91,140 @@ class BanditSRLAuto(Policy):
     """
 
     explorer: WideUCB
-    certifier: NNBanditSRL
+    learner: NetworkLearner
     _: KW_ONLY
-    slack: float = setting(2.0, "standard errors by which the network in Phi_t may be worse")
-    tolerance: float = setting(0.25, "share by which its error may be worse, besides")
+    gamma: float = setting(1.2, "Growth of the phases.")
+    slack: float = setting(
+        2.0, "Standard errors by which the network's error may exceed the mixture's."
+    )
+    tolerance: float = setting(0.25, "Additional relative error that is tolerated.")
 
     def __check_init__(self) -> None:
+        above("gamma", self.gamma, 1.0)
         at_least("slack", self.slack, 0.0)
         at_least("tolerance", self.tolerance, 0.0)
-        if self.explorer.n_actions != self.certifier.n_actions:
+        if self.explorer.n_actions != self.learner.network.n_actions:
             raise InvalidArgument(
-                "explorer and certifier must have the same number of actions, "
-                f"got {self.explorer.n_actions} and {self.certifier.n_actions}."
+                "explorer and learner must have the same number of actions, "
+                f"got {self.explorer.n_actions} and {self.learner.network.n_actions}."
             )
 
     @property
-    def n_actions(self) -> int:
-        """Number of actions A."""
-        return self.certifier.n_actions
+    def certificate(self) -> Certificate:
+        """The test on the embedding of the network."""
+        return self.make_certificate(tie=self.rules.tie_of_networks, refuses_twins=True)
+
+    @in_float64
+    def init(self, key: Array) -> AutoState:
+        """Return empty statistics and fresh weights; the network may not certify yet."""
+        stack = empty_stack(len(self.explorer.wides) + 1)
+        weights_key, _ = jax.random.split(key)
+        return AutoState(
+            explorer=self.explorer.init(key),
+            network=self.learner.init(weights_key),
+            stack=stack,
+            weights=fit_weights(stack),
+            comparison=ErrorComparison(*jnp.zeros((4,), dtype=jnp.float64)),
+            may_certify=jnp.zeros((), dtype=bool),
+        )
+
+    @in_float64
+    def act(self, state: AutoState, context: Context, mask: ArrayLike | None, key: Array) -> Choice:
+        """Be optimistic on the mixture; certify where the network's test passes and all agree."""
+        phi = self.learner.embed(state.network, context)
+        available = check_mask(mask, phi.shape[0])
+        values, width = self._predict(state, context, phi)
+        predicted = jnp.where(available, state.weights @ values, -jnp.inf)
+        action, pmf = draw_best(predicted + width, key)
+        verdict = self._test(state, phi, available)
+        agreed = (jnp.argmax(predicted) == verdict.greedy) & (action == verdict.greedy)
+        counts = (state.may_certify & agreed) | (available.sum() == 1)
+        certified = verdict.certified & counts
+        used = jnp.where(certified, len(state.weights) - 1, jnp.argmax(state.weights))
+        final = verdict._replace(certified=certified)
+        return final.override(action, pmf, used.astype(jnp.int32))
+
+    def _predict(self, state: AutoState, context: Context, phi: Array) -> tuple[Array, Array]:
+        """Return every embedding's prediction for every action (E, A), and the wide width (A,)."""
+        values, norms = self.explorer.score(state.explorer, context)
+        own = (phi * state.network.ridge.theta).sum(1)
+        width = self.explorer.ucb_scale * (state.explorer.weights @ norms)
+        return jnp.vstack([values, own]), width
+
+    def _test(self, state: AutoState, phi: Array, available: Array) -> Verdict:
+        """Test the context in the embedding of the network."""
+        facts = self.learner.facts(state.network, self.agreed.sigma)
+        ridge = state.network.ridge
+        verdict = self.certificate.test(ridge, phi, available, facts, self.delta_after(ridge.n))
+        if not self.rules.waits_for_batch:
+            return verdict
+        ready = self.learner.has_batch(state.network)
+        return verdict._replace(certified=verdict.certified & ready)
+
+    @in_float64
+    def learn(
+        self,
+        state: AutoState,
+        context: Context,
+        action: ArrayLike,
+        reward: ArrayLike,
+        certified: ArrayLike = False,
+    ) -> AutoState:
+        """Compare the predictions, then teach the wide embeddings and the network."""
+        phi = self.learner.embed(state.network, context)
+        action, reward = check_action(action, phi.shape[0]), check_reward(reward)
+        predicted = self._predict(state, context, phi)[0][:, action]  # (E,)
+        mixture = (state.weights @ predicted - reward) ** 2
+        difference = (predicted[-1] - reward) ** 2 - mixture
+        more = ErrorComparison(jnp.ones(()), difference, difference * difference, mixture)
+        certified = jnp.asarray(certified)
+        return AutoState(
+            explorer=self.explorer.learn(state.explorer, context, action, reward, certified),
+            network=self.learner.learn(state.network, phi, action, reward, certified),
+            stack=add_predictions(state.stack, predicted, reward, ~certified),
+            weights=state.weights,
+            comparison=jax.tree.map(jnp.add, state.comparison, more),
+            may_certify=state.may_certify,
+        )
+
+    @in_float64
+    def refresh(self, state: AutoState, history: History, key: Array) -> AutoState:
+        """Weigh the embeddings and decide on Phi_t by the phase that ends; train the network."""
+        explorer_key, network_key = jax.random.split(key)
+        train_key, _ = jax.random.split(network_key)
+        faded = [MEMORY * value for value in state.comparison]
+        return AutoState(
+            explorer=self.explorer.refresh(state.explorer, history, explorer_key),
+            network=self.learner.train(state.network, history, train_key),
+            stack=fade(state.stack),
+            weights=fit_weights(state.stack),
+            comparison=ErrorComparison(*faded),
+            may_certify=self.learner.has_batch(state.network) & self._fits(state.comparison),
+        )
+
+    def _fits(self, comparison: ErrorComparison) -> Array:
+        """Return whether the network predicts about as well as the mixture."""
+        n, total, squares, mixture = comparison
+        n = jnp.maximum(n, 1.0)
+        mean = total / n
+        error = jnp.sqrt(jnp.maximum(squares / n - mean * mean, 0.0) / n)
+        return mean <= self.slack * error + self.tolerance * mixture / n
+
+    def report(self, state: AutoState) -> dict[str, Array]:
+        """Return the embedding of largest weight, all weights, Phi_t, and the spectral loss."""
+        always = jnp.ones(len(state.weights) - 1, dtype=bool)
+        return {
+            "representation": jnp.argmax(state.weights).astype(jnp.int32),
+            "weights": state.weights,
+            "active": jnp.append(always, state.may_certify),
+            "loss": state.network.loss,
+            "lambda_min": state.network.lambda_min,
+        }
 
     @property
     def phase_growth(self) -> float | None:
-        """That of the network."""
-        return self.certifier.gamma
+        """Gamma."""
+        return self.gamma
 
     @property
     def uses_history(self) -> bool:
@@ -111,96 +232,11 @@ class BanditSRLAuto(Policy):
         return True
 
     @property
-    def lanes(self) -> int:
-        """As the network."""
-        return self.certifier.lanes
+    def embeddings(self) -> tuple[Representation, ...]:
+        """The inputs of the network, against which contexts are checked."""
+        return (self.learner.network.inputs,)
 
-    @in_float64
-    def init(self, key: Array) -> AutoState:
-        """Empty statistics, fresh weights; the network has to earn its place."""
-        stack = empty_stack(len(self.explorer.wides) + 1)
-        return AutoState(
-            explorer=self.explorer.init(key),
-            certifier=self.certifier.init(key),
-            stack=stack,
-            weights=weights(stack),
-            trial=Trial(*jnp.zeros((4,), dtype=jnp.float64)),
-            may_test=jnp.zeros((), dtype=bool),
-        )
-
-    def scores(self, state: AutoState, context: Any) -> tuple[Array, Array]:
-        """What every embedding predicts for every action (E, A), and the wide ones' width (A,)."""
-        values, norms = self.explorer.scores(state.explorer, context)
-        own = (self.certifier.embed(state.certifier, context) * state.certifier.ridge.theta).sum(1)
-        width = self.explorer.ucb_scale * (state.explorer.weights @ norms)
-        return jnp.vstack([values, own]), width
-
-    @in_float64
-    def act(self, state: AutoState, context: Any, mask: Any, key: Array) -> Choice:
-        """Optimism on the mixture; certified where the network's test proves that it is greedy."""
-        available = check_mask(mask, self.n_actions)
-        tested = self.certifier.act(state.certifier, context, available, key)
-        values, width = self.scores(state, context)
-        predicted = jnp.where(available, state.weights @ values, -jnp.inf)
-        action, pmf = optimistic(predicted + width, uniform_from_key(key))
-        agreed = (jnp.argmax(predicted) == tested.action) & (action == tested.action)
-        certified = tested.certified & ((state.may_test & agreed) | (available.sum() == 1))
-        used = jnp.where(certified, len(state.weights) - 1, jnp.argmax(state.weights))
-        return Choice(
-            action=jnp.where(certified, tested.action, action).astype(jnp.int32),
-            pmf=jnp.where(certified, tested.pmf, pmf),
-            certified=certified,
-            glr=tested.glr,
-            threshold=tested.threshold,
-            representation=used.astype(jnp.int32),
-        )
-
-    @in_float64
-    def learn(
-        self, state: AutoState, context: Any, action: Any, reward: Any, certified: Any = False
-    ) -> AutoState:
-        """Compare the predictions, then teach both."""
-        action, reward = check_action(action, self.n_actions), check_reward(reward)
-        predicted = self.scores(state, context)[0][:, action]  # (E,)
-        mixture = (state.weights @ predicted - reward) ** 2
-        difference = (predicted[-1] - reward) ** 2 - mixture
-        more = Trial(jnp.ones(()), difference, difference * difference, mixture)
-        explored = ~jnp.asarray(certified)
-        return AutoState(
-            explorer=self.explorer.learn(state.explorer, context, action, reward, certified),
-            certifier=self.certifier.learn(state.certifier, context, action, reward, certified),
-            stack=stacked(state.stack, predicted, reward, explored),
-            weights=state.weights,
-            trial=jax.tree.map(jnp.add, state.trial, more),
-            may_test=state.may_test,
-        )
-
-    @in_float64
-    def refresh(self, state: AutoState, history: History, key: Array) -> AutoState:
-        """Weigh the embeddings and decide on Phi_t by the phase that ends; train the network."""
-        n, total, squares, mixture = state.trial
-        n = jnp.maximum(n, 1.0)
-        mean = total / n
-        error = jnp.sqrt(jnp.maximum(squares / n - mean * mean, 0.0) / n)
-        trained = state.certifier.learned.n_explored >= self.certifier.training.batch
-        fits = mean <= self.slack * error + self.tolerance * mixture / n
-        explorer_key, certifier_key = jax.random.split(key)
-        return AutoState(
-            explorer=self.explorer.refresh(state.explorer, history, explorer_key),
-            certifier=self.certifier.refresh(state.certifier, history, certifier_key),
-            stack=faded(state.stack),
-            weights=weights(state.stack),
-            trial=Trial(*[MEMORY * value for value in state.trial]),
-            may_test=trained & fits,
-        )
-
-    def report(self, state: AutoState) -> dict[str, Array]:
-        """The embedding of largest weight, all weights, Phi_t, and the spectral loss."""
-        always = jnp.ones(len(state.weights) - 1, dtype=bool)
-        return {
-            "representation": jnp.argmax(state.weights).astype(jnp.int32),
-            "weights": state.weights,
-            "active": jnp.append(always, state.may_test),
-            "loss": state.certifier.loss,
-            "lambda_min": state.certifier.lambda_min,
-        }
+    @property
+    def seeds_at_once(self) -> int | None:
+        """One on a CPU, as for the network."""
+        return seeds_of_a_network()

@@ -1,4 +1,4 @@
-"""Epsilon-greedy: greedy, but uniform with a probability that shrinks."""
+"""Epsilon-greedy: play greedily, but at random with a probability that shrinks."""
 
 from collections.abc import Callable
 from dataclasses import KW_ONLY
@@ -10,11 +10,12 @@ from jax import Array
 
 from banditsrl.arguments import finite_value
 from banditsrl.core.actions import maximisers, uniform_over
+from banditsrl.core.policy import RegretBound
 from banditsrl.core.settings import setting
 from banditsrl.errors import InvalidArgument
 from banditsrl.linear.regret import egreedy_worst_case
 from banditsrl.numerics.precision import in_float64
-from banditsrl.policies.linear_policy import LinearPolicy, View, available_values
+from banditsrl.policies.linear_policy import LinearPolicy, View
 
 SCHEDULES: dict[str, float] = {"t^-1/3": -1.0 / 3.0, "t^-1/2": -1.0 / 2.0}
 
@@ -28,7 +29,7 @@ class EpsilonGreedy(LinearPolicy):
 
     _: KW_ONLY
     epsilon: str | float | Callable[[Array], Array] = setting(
-        "t^-1/3", "t^-1/3, t^-1/2, a constant, or a function of the step"
+        "t^-1/3", "Probability of a random action: t^-1/3, t^-1/2, a constant, or a function of t."
     )
 
     def __check_init__(self) -> None:
@@ -45,7 +46,7 @@ class EpsilonGreedy(LinearPolicy):
             )
 
     def rate(self, step: Array) -> Array:
-        """epsilon_t."""
+        """Return epsilon_t."""
         if isinstance(self.epsilon, str):
             return step ** SCHEDULES[self.epsilon]
         if callable(self.epsilon):
@@ -53,20 +54,20 @@ class EpsilonGreedy(LinearPolicy):
         return jnp.full_like(step, self.epsilon)
 
     def pmf(self, view: View) -> Array:
-        """(1 - epsilon) on the greedy actions, epsilon spread over the available ones."""
+        """Return 1 - epsilon on the greedy actions, and epsilon spread over the available ones."""
         epsilon = self.rate(view.step)
-        greedy = uniform_over(maximisers(available_values(view, view.values)))
+        greedy = uniform_over(maximisers(view.available(view.values)))
         return (1.0 - epsilon) * greedy + epsilon * uniform_over(view.mask)
 
     @property
-    def worst_case_regret(self) -> Callable[..., Array] | None:
-        """Regret bound of known quantities, for the best-in-class loss; of t^-1/3 only."""
+    def worst_case_regret(self) -> RegretBound | None:
+        """The order of the regret for epsilon_t = t^-1/3; there is none for other schedules."""
         return egreedy_worst_case if self.epsilon == "t^-1/3" else None
 
 
 @in_float64
 def _check_function(epsilon: Callable[[Array], Array]) -> None:
-    """Refuse a function that can not be compiled, or that gives anything but one number."""
+    """Refuse a function that cannot be compiled, or that returns anything but one number."""
     step = jnp.ones((), dtype=jnp.float64)
     try:
         shape = jax.eval_shape(lambda t: jnp.asarray(epsilon(t)), step).shape

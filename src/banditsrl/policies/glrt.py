@@ -1,36 +1,53 @@
 """GLRT: any policy on one representation, made to stop exploring (paper, Corollary 1)."""
 
 from dataclasses import KW_ONLY
-from typing import Any, cast
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax.numpy as jnp
 from jax import Array
+from jax.typing import ArrayLike
 
+from banditsrl.arguments import check_action, check_mask, check_reward
+from banditsrl.core.adapters import as_policy
 from banditsrl.core.history import History
-from banditsrl.core.policy import keeps_history
-from banditsrl.core.representation import Representation
+from banditsrl.core.policy import Choice, Policy, State
+from banditsrl.core.representation import Context, Representation
 from banditsrl.errors import InvalidArgument
-from banditsrl.linear.ridge import REFRESH_GROWTH, empty
+from banditsrl.linear.ridge import (
+    REFRESH_GROWTH,
+    Ridge,
+    add_sample,
+    empty_ridge,
+    estimate_noise,
+    recompute,
+)
 from banditsrl.numerics.precision import in_float64
-from banditsrl.policies.linear_policy import LinearPolicy, known_or, largest_norm
-from banditsrl.representations.table import as_representation
-from banditsrl.selection.certificate import CertifiedPolicy, CertifiedState, Facts
+from banditsrl.numerics.seed_axis import select_row
+from banditsrl.policies.base_player import Moment, keep_if
+from banditsrl.policies.tested_policy import PolicyAroundBase
+from banditsrl.representations.conversion import optional_representation
+from banditsrl.selection.certificate import Certificate, Facts, known_or
+from banditsrl.selection.norms import update_largest_norm
 
 
-def _optional(source: Any) -> Representation | None:
-    return None if source is None else as_representation(source)
+class GLRTState(NamedTuple):
+    """State of GLRT."""
+
+    ridge: Ridge  # statistics of every round
+    base: State  # the base's own state
+    largest_norm: Array  # () largest embedding norm seen
 
 
-class GLRT(CertifiedPolicy):
-    """Play greedily wherever the data prove the greedy action best, else ask the base.
+class GLRT(PolicyAroundBase[GLRTState]):
+    """Play greedily where the test passes, and ask the base elsewhere.
 
     With a realizable HLS representation the regret is constant, whatever no-regret algorithm the
     base is; without one it is the base's.
 
     Args:
         base: A linear policy (its representation is used unless another is given), or any object
-            with `init/act/learn`, which then sees the problem's own contexts.
+            with `init`, `act` and `learn`, which then sees the problem's own contexts.
         representation: The embedding in which the test is made.
 
     Example:
@@ -43,12 +60,14 @@ class GLRT(CertifiedPolicy):
         True
     """
 
-    base: Any = eqx.field()
+    base: Policy[Any] = eqx.field(converter=lambda base: as_policy(base, "base"))
     _: KW_ONLY
-    representation: Any = eqx.field(default=None, converter=_optional)
+    representation: Representation | None = eqx.field(
+        default=None, converter=optional_representation
+    )
 
     def __check_init__(self) -> None:
-        if not isinstance(self.embedding, Representation):
+        if self.representation is None and not self.base.embeddings:
             raise InvalidArgument(
                 "representation must be given to GLRT when the base has none, got None."
             )
@@ -56,81 +75,89 @@ class GLRT(CertifiedPolicy):
     @property
     def embedding(self) -> Representation:
         """The representation given, or the base's."""
-        own = self.representation
-        found = getattr(self.base, "representation", None) if own is None else own
-        return cast(Representation, found)
+        return self.base.embeddings[0] if self.representation is None else self.representation
+
+    @property
+    def embeddings(self) -> tuple[Representation, ...]:
+        """The one representation."""
+        return (self.embedding,)
+
+    @property
+    def certificate(self) -> Certificate:
+        """The test on a fixed embedding."""
+        return self.make_certificate(tie=self.rules.tie_of_tables, refuses_twins=False)
 
     @in_float64
-    def init(self, key: Array) -> CertifiedState:
-        """Empty statistics."""
+    def init(self, key: Array) -> GLRTState:
+        """Return empty statistics."""
         dim = self.embedding.dim
-        return CertifiedState(
-            ridge=empty(dim, self.settings.lam),
-            base=self.fresh_base(dim, key),
-            representation=jnp.zeros((), dtype=jnp.int32),
-            active=jnp.ones(1, dtype=bool),
-            phase=jnp.zeros((), dtype=jnp.int32),
-            largest_norm=jnp.zeros(1, dtype=jnp.float64),
-            loss=jnp.full((), jnp.nan, dtype=jnp.float64),
-            lambda_min=jnp.full((), jnp.nan, dtype=jnp.float64),
+        return GLRTState(
+            ridge=empty_ridge(dim, self.agreed.lam),
+            base=self.player.init(dim, key),
+            largest_norm=jnp.zeros((), dtype=jnp.float64),
         )
 
     @in_float64
-    def refresh(self, state: CertifiedState, history: History, key: Array) -> CertifiedState:
-        """Recompute the square root of V^-1, against drift, and end the base's phase if it has any.
+    def act(self, state: GLRTState, context: Context, mask: ArrayLike | None, key: Array) -> Choice:
+        """Play the greedy action where the test passes, the base's choice elsewhere."""
+        phi = self.embedding.embed(context)
+        available = check_mask(mask, phi.shape[0])
+        facts, delta = self.facts(state), self.delta_after(state.ridge.n)
+        verdict = self.certificate.test(state.ridge, phi, available, facts, delta)
+        moment = Moment(context, phi, available, state.ridge, delta, facts.sigma, facts.B)
+        action, pmf = self.player.choose(state.base, moment, key)
+        return verdict.override(action, pmf, jnp.zeros((), dtype=jnp.int32))
+
+    @in_float64
+    def learn(
+        self,
+        state: GLRTState,
+        context: Context,
+        action: ArrayLike,
+        reward: ArrayLike,
+        certified: ArrayLike = False,
+    ) -> GLRTState:
+        """Add the sample to the statistics, and teach the base if it played the round."""
+        phi = self.embedding.embed(context)
+        action, reward = check_action(action, phi.shape[0]), check_reward(reward)
+        taught = self.player.learn(state.base, context, phi, action, reward)
+        return GLRTState(
+            ridge=add_sample(state.ridge, select_row(phi, action), reward),
+            base=keep_if(certified, state.base, taught),
+            largest_norm=update_largest_norm(self.embedding, phi, state.largest_norm),
+        )
+
+    @in_float64
+    def refresh(self, state: GLRTState, history: History, key: Array) -> GLRTState:
+        """Recompute the square root of V^-1, against drift, and end a phase of the base.
 
         The base sees the history of all rounds, certified ones included; nothing is reset.
         """
-        if self._phased_base:
-            state = state._replace(base=self.base.refresh(state.base, history, key))
-        return self.undrifted(state)
-
-    def report(self, state: CertifiedState) -> dict[str, Array]:
-        """Nothing is chosen here."""
-        del state
-        return {}
+        base = self.player.refresh(state.base, history, key)
+        return state._replace(
+            ridge=recompute(state.ridge, lam=self.agreed.lam), base=self.player.recompute(base)
+        )
 
     @property
     def phase_growth(self) -> float | None:
-        """The base's, if it has phases; else the statistics are refreshed now and then."""
-        growth: float = self.base.phase_growth if self._phased_base else REFRESH_GROWTH
-        return growth
+        """The base's, if it has phases; else the statistics are recomputed now and then."""
+        return self.player.phase_growth or REFRESH_GROWTH
 
     @property
     def uses_history(self) -> bool:
-        """If the base does."""
-        return self._phased_base and keeps_history(self.base)
+        """Whether the base does."""
+        return self.player.uses_history
 
-    @property
-    def _phased_base(self) -> bool:
-        """Whether the base has phases of its own; a linear one's statistics are kept here."""
-        phased = getattr(self.base, "phase_growth", None) is not None
-        return phased and not isinstance(self.base, LinearPolicy)
+    def largest_norms(self, state: GLRTState) -> Array | None:
+        """Return the largest norm seen, (1,)."""
+        return state.largest_norm[None]
 
-    def embed(self, state: CertifiedState, context: Any) -> Array:
-        """The embedding, (A, d)."""
-        del state
-        return self.embedding.embed(context)
-
-    def facts(self, state: CertifiedState) -> Facts:
-        """Given bounds, or the largest norm seen and the norm of the estimate."""
-        estimate = jnp.sqrt((state.ridge.theta**2).sum())
+    def facts(self, state: GLRTState) -> Facts:
+        """Return given bounds, or the largest norm seen and the norm of the estimate."""
+        dim = jnp.asarray(float(self.embedding.dim))
         return Facts(
-            dim=jnp.asarray(float(self.embedding.dim)),
-            L=known_or(self.embedding.L, state.largest_norm[0]),
-            B=known_or(self.embedding.B, estimate),
+            dim=dim,
+            L=known_or(self.embedding.L, state.largest_norm),
+            B=known_or(self.embedding.B, jnp.sqrt((state.ridge.theta**2).sum())),
+            sigma=known_or(self.agreed.sigma, estimate_noise(state.ridge, dim)),
         )
-
-    def levels(self, state: CertifiedState) -> tuple[Array, Array]:
-        """With a single representation both are delta."""
-        delta = self.decayed_delta(state)
-        return delta, delta
-
-    def base_context(self, context: Any, phi: Array) -> Any:
-        """The base sees what the problem deals."""
-        del phi
-        return context
-
-    def seen(self, state: CertifiedState, phi: Array) -> Array:
-        """Tracked unless known."""
-        return largest_norm(self.embedding, phi, state.largest_norm)

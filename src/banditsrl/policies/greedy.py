@@ -1,14 +1,14 @@
-"""Greedy: the action with the largest estimated reward."""
+"""Greedy: play the action with the largest estimated reward."""
 
 from jax import Array
 
 from banditsrl.core.actions import maximisers, uniform_over
-from banditsrl.policies.linear_policy import LinearPolicy, View, available_values
+from banditsrl.policies.linear_policy import LinearPolicy, View
 
 
 class Greedy(LinearPolicy):
-    """Never explore on purpose. Not a no-regret algorithm."""
+    """Never explore on purpose. This is not a no-regret algorithm."""
 
     def pmf(self, view: View) -> Array:
-        """Equal over the actions of largest estimated reward."""
-        return uniform_over(maximisers(available_values(view, view.values)))
+        """Return equal probability on the actions of largest estimated reward."""
+        return uniform_over(maximisers(view.available(view.values)))

@@ -1,4 +1,4 @@
-"""Inverse gap weighting: probability inversely proportional to the estimated gap."""
+"""IGW: play an action with a probability inversely proportional to its estimated gap."""
 
 from dataclasses import KW_ONLY
 
@@ -8,28 +8,28 @@ from jax import Array
 from banditsrl.arguments import at_least
 from banditsrl.core.actions import maximisers
 from banditsrl.core.settings import setting
-from banditsrl.policies.linear_policy import LinearPolicy, View, available_values
+from banditsrl.policies.linear_policy import LinearPolicy, View
 
 
 class IGW(LinearPolicy):
-    """p(a) = 1 / (A + gamma1 t^gamma2 (max f - f(a))), the rest on the greedy action.
+    """Inverse gap weighting: p(a) = 1 / (A + gamma1 t^gamma2 (max f - f(a))) for all but the best.
 
-    A counts available actions; equal greedy actions share the rest.
+    The greedy action gets the rest; several greedy actions share it. A counts available actions.
     """
 
     _: KW_ONLY
-    gamma1: float = setting(10.0, "scale of the gaps")
-    gamma2: float = setting(1.0 / 3.0, "exponent of the step")
+    gamma1: float = setting(10.0, "Factor of the gaps.")
+    gamma2: float = setting(1.0 / 3.0, "Exponent of the step.")
 
     def __check_init__(self) -> None:
         at_least("gamma1", self.gamma1, 0.0)
         at_least("gamma2", self.gamma2, 0.0)
 
     def pmf(self, view: View) -> Array:
-        """Inverse gaps on the others, the rest on the greedy actions."""
-        values = available_values(view, view.values)
+        """Return the inverse gaps, and the rest on the greedy actions."""
+        values = view.available(view.values)
         greedy = maximisers(values)
-        gap = jnp.where(view.mask, values.max(0) - view.values, 0.0)
+        gap = jnp.where(view.mask, values.max() - view.values, 0.0)
         inverse = 1.0 / (view.mask.sum() + self.gamma1 * view.step**self.gamma2 * gap)
         others = jnp.where(view.mask & ~greedy, inverse, 0.0)
-        return jnp.where(greedy, (1.0 - others.sum()) / greedy.sum(0), others)
+        return jnp.where(greedy, (1.0 - others.sum()) / greedy.sum(), others)

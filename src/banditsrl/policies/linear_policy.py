@@ -1,17 +1,19 @@
-"""How does a linear bandit algorithm choose? A rule on ridge statistics, alone or as a base.
+"""How does a linear bandit algorithm choose? By a rule on ridge statistics, alone or as a base.
 
-A linear policy is one method, `pmf(view)`: the distribution over actions given what the
-statistics say of them. Alone it keeps its own statistics of its representation. As the base of
-BanditSRL or of the GLRT it is handed the statistics of whatever representation is current.
-Rules are written in seeds_last (see `banditsrl.linear.lanes`): actions first, seeds last.
+A linear policy is one method, `pmf(view)`: the distribution over actions, given what the statistics
+say of them. Alone it keeps its own statistics of its representation. As the base of BanditSRL or of
+the GLRT it is handed the statistics of whatever representation is current. A rule is plain
+`jax.numpy` for one seed; the package maps it over seeds.
 """
 
+from abc import abstractmethod
 from dataclasses import KW_ONLY
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import equinox as eqx
 import jax.numpy as jnp
 from jax import Array
+from jax.typing import ArrayLike
 
 from banditsrl.arguments import (
     check_action,
@@ -23,15 +25,25 @@ from banditsrl.arguments import (
 )
 from banditsrl.core.actions import draw_action, uniform_from_key
 from banditsrl.core.history import History
-from banditsrl.core.policy import CONVENTIONS, Choice, Policy, untested
-from banditsrl.core.representation import Representation
+from banditsrl.core.policy import Choice, Policy, RidgeSettings
+from banditsrl.core.representation import Context, Representation
 from banditsrl.core.settings import setting
 from banditsrl.errors import InvalidArgument
-from banditsrl.linear.likelihood_ratio import Scores, score
-from banditsrl.linear.ridge import REFRESH_GROWTH, Ridge, empty, noise_estimate, observed, refreshed
+from banditsrl.linear.likelihood_ratio import Scores, score_actions
+from banditsrl.linear.ridge import (
+    REFRESH_GROWTH,
+    Ridge,
+    add_sample,
+    empty_ridge,
+    estimate_noise,
+    recompute,
+)
 from banditsrl.numerics.precision import in_float64
 from banditsrl.numerics.seed_axis import select_row
-from banditsrl.representations.table import Table, as_representation
+from banditsrl.representations.conversion import optional_representation
+from banditsrl.selection.certificate import known_or
+from banditsrl.selection.conventions import CONVENTIONS, Conventions
+from banditsrl.selection.norms import update_largest_norm
 
 
 class View(NamedTuple):
@@ -47,6 +59,10 @@ class View(NamedTuple):
     sigma: Array  # ()      noise level, given or estimated
     B: Array  # ()      bound on ||theta||, given or estimated
 
+    def available(self, values: Array) -> Array:
+        """Return `values` (A,) with unavailable actions at minus infinity."""
+        return jnp.where(self.mask, values, -jnp.inf)
+
 
 class LinearState(NamedTuple):
     """The state of a linear policy on its own representation."""
@@ -55,105 +71,107 @@ class LinearState(NamedTuple):
     largest_norm: Array  # () largest embedding norm seen
 
 
-class LinearPolicy(Policy):
-    """Base of the linear algorithms.
+class RidgePolicy(Policy[LinearState]):
+    """A policy that chooses on ridge statistics. A subclass owes `choose`.
 
     Args:
-        representation: The embedding to work in: a `Representation`, a candidate of a problem or
-            an array (n_contexts, n_actions, dim). Not needed for the base of another policy.
+        representation: The embedding to work in: a `Representation`, or an array
+            (n_contexts, n_actions, dim). The base of another policy needs none.
         sigma: Sub-Gaussian constant of the noise; estimated from residuals when None.
-        lam: Ridge regularizer lambda.
+        lam: Ridge parameter lambda.
         delta: Confidence level of the widths.
-        conventions: "paper", or "authors" for the variants used in their experiments.
+        conventions: "paper", or "authors" for the variants of their experiments.
     """
 
     representation: Representation | None = eqx.field(
-        default=None, converter=lambda r: None if r is None else as_representation(r)
+        default=None, converter=optional_representation
     )
     _: KW_ONLY
-    sigma: float | None = setting(None, "noise level; estimated from residuals when None")
-    lam: float = setting(1.0, "ridge regularizer lambda")
-    delta: float = setting(0.01, "confidence level of the widths")
-    conventions: str = setting("paper", "paper, or authors for the variants of their experiments")
+    sigma: float | None = setting(None, "Noise level; estimated from residuals when None.")
+    lam: float = setting(1.0, "Ridge parameter lambda.")
+    delta: float = setting(0.01, "Confidence level of the widths.")
+    conventions: str = setting("paper", "paper, or authors for the variants of their experiments.")
 
     def __check_init__(self) -> None:
         if self.sigma is not None:
             positive("sigma", self.sigma)
         positive("lam", self.lam)
         probability("delta", self.delta)
-        one_of("conventions", self.conventions, CONVENTIONS)
+        one_of("conventions", self.conventions, tuple(CONVENTIONS))
 
-    def pmf(self, view: View) -> Array:
-        """The distribution over actions, (A,)."""
-        raise NotImplementedError
-
-    def randomness(self, key: Array, dim: int) -> Any:
-        """What one choice needs of chance: a uniform_from_key."""
-        del dim
-        return uniform_from_key(key)
-
-    def choose(self, view: View, randomness: Any) -> tuple[Array, Array]:
-        """The action and the distribution it was draw_action from."""
-        pmf = self.pmf(view)
-        return draw_action(pmf, randomness), pmf
-
-    def decide(self, view: View, key: Array) -> tuple[Array, Array]:
-        """`choose` with its randomness, ready to be mapped over seeds."""
-        randomness = self.randomness(key, view.whitened.shape[1])
-        action, pmf = self.choose(view, randomness)
-        return action, pmf
+    @abstractmethod
+    def choose(self, view: View, key: Array) -> tuple[Array, Array]:
+        """Return an action and the distribution (A,) that it was drawn from."""
 
     @in_float64
     def init(self, key: Array) -> LinearState:
-        """Empty statistics."""
+        """Return empty statistics."""
         del key
-        return LinearState(empty(self._embedding.dim, self.lam), jnp.zeros((), jnp.float64))
+        return LinearState(empty_ridge(self._embedding.dim, self.lam), jnp.zeros((), jnp.float64))
 
     @in_float64
-    def act(self, state: LinearState, context: Any, mask: Any, key: Array) -> Choice:
+    def act(
+        self, state: LinearState, context: Context, mask: ArrayLike | None, key: Array
+    ) -> Choice:
         """Choose by the rule; without a test the choice is never certified."""
-        phi = self._embedding.embed(context)
-        available = check_mask(mask, self._embedding.n_actions)
-        scores = score(state.ridge.root, state.ridge.theta, phi)
-        view = viewed(
-            scores,
-            state.ridge,
-            available,
+        embedding, ridge = self._embedding, state.ridge
+        phi = embedding.embed(context)
+        view = view_actions(
+            score_actions(ridge.root, ridge.theta, phi),
+            ridge,
+            check_mask(mask, embedding.n_actions),
             level=jnp.asarray(self.delta),
-            step=state.ridge.n + 1.0,
-            sigma=known_or(
-                self.sigma, noise_estimate(state.ridge, jnp.asarray(float(self._embedding.dim)))
-            ),
-            B=known_or(self._embedding.B, jnp.sqrt((state.ridge.theta**2).sum())),
+            step=ridge.n + 1.0,
+            sigma=known_or(self.sigma, estimate_noise(ridge, jnp.asarray(float(embedding.dim)))),
+            B=known_or(embedding.B, jnp.sqrt((ridge.theta**2).sum())),
         )
-        return untested(*self.decide(view, key))
+        return Choice.without_test(*self.choose(view, key))
 
     @in_float64
     def learn(
         self,
         state: LinearState,
-        context: Any,
-        action: Any,
-        reward: Any,
-        certified: Any = False,
+        context: Context,
+        action: ArrayLike,
+        reward: ArrayLike,
+        certified: ArrayLike = False,
     ) -> LinearState:
         """Add the sample to the statistics."""
         del certified
         phi = self._embedding.embed(context)
-        norm = largest_norm(self._embedding, phi, state.largest_norm)
+        norm = update_largest_norm(self._embedding, phi, state.largest_norm)
         played = select_row(phi, check_action(action, phi.shape[0]))
-        return LinearState(observed(state.ridge, played, check_reward(reward)), norm)
+        return LinearState(add_sample(state.ridge, played, check_reward(reward)), norm)
 
     @in_float64
     def refresh(self, state: LinearState, history: History, key: Array) -> LinearState:
         """Recompute the square root of V^-1, against drift."""
         del history, key
-        return state._replace(ridge=refreshed(state.ridge, lam=self.lam))
+        return state._replace(ridge=recompute(state.ridge, lam=self.lam))
 
     @property
     def phase_growth(self) -> float | None:
-        """The statistics are refreshed now and then, against drift."""
+        """The statistics are recomputed now and then, against drift."""
         return REFRESH_GROWTH
+
+    @property
+    def embeddings(self) -> tuple[Representation, ...]:
+        """The representation, if one was given."""
+        return () if self.representation is None else (self.representation,)
+
+    def largest_norms(self, state: LinearState) -> Array | None:
+        """Return the largest norm seen, (1,)."""
+        return state.largest_norm[None]
+
+    @property
+    def ridge_settings(self) -> RidgeSettings | None:
+        """A policy around this one takes over noise level, lambda, delta and conventions."""
+        return RidgeSettings(self.sigma, self.lam, self.delta, self.conventions)
+
+    @property
+    def rules(self) -> Conventions:
+        """What the conventions stand for."""
+        return CONVENTIONS[self.conventions]
 
     @property
     def _embedding(self) -> Representation:
@@ -164,27 +182,22 @@ class LinearPolicy(Policy):
         return self.representation
 
 
-def viewed(
+class LinearPolicy(RidgePolicy):
+    """A ridge policy whose distribution over actions has a formula. A subclass owes `pmf`."""
+
+    @abstractmethod
+    def pmf(self, view: View) -> Array:
+        """Return the distribution over actions, (A,)."""
+
+    def choose(self, view: View, key: Array) -> tuple[Array, Array]:
+        """Draw an action from the distribution."""
+        pmf = self.pmf(view)
+        return draw_action(pmf, uniform_from_key(key)), pmf
+
+
+def view_actions(
     scores: Scores, ridge: Ridge, mask: Array, *, level: Array, step: Array, sigma: Array, B: Array
 ) -> View:
-    """The view of one context, from its scores and the statistics behind them."""
-    return View(
-        scores.values, scores.norms, scores.whitened, mask, step, ridge.log_det, level, sigma, B
-    )
-
-
-def known_or(given: float | None, estimate: Array) -> Array:
-    """A given bound, or its estimate."""
-    return estimate if given is None else jnp.asarray(given, dtype=jnp.float64)
-
-
-def largest_norm(representation: Representation, phi: Array, so_far: Array) -> Array:
-    """The largest embedding norm seen; a table's is known beforehand."""
-    if isinstance(representation, Table):
-        return so_far
-    return jnp.maximum(so_far, jnp.sqrt((phi * phi).sum(-1)).max())
-
-
-def available_values(view: View, values: Array) -> Array:
-    """`values` (A,) with unavailable actions at minus infinity."""
-    return jnp.where(view.mask, values, -jnp.inf)
+    """Return the view of one context, from its scores and the statistics behind them."""
+    values, norms, whitened = scores
+    return View(values, norms, whitened, mask, step, ridge.log_det, level, sigma, B)

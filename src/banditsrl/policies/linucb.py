@@ -1,4 +1,4 @@
-"""LinUCB (also called OFUL): the action that could be best, within the confidence ellipsoid."""
+"""LinUCB (also called OFUL): play the action that could be best, within the confidence ellipsoid."""
 
 from dataclasses import KW_ONLY
 
@@ -7,10 +7,10 @@ from jax import Array
 
 from banditsrl.arguments import at_least
 from banditsrl.core.actions import maximisers, uniform_over
+from banditsrl.core.policy import RegretBound
 from banditsrl.core.settings import setting
-from banditsrl.linear.bounds import ucb_width
 from banditsrl.linear.regret import linucb_worst_case
-from banditsrl.policies.linear_policy import LinearPolicy, View, available_values
+from banditsrl.policies.linear_policy import LinearPolicy, View
 
 
 class LinUCB(LinearPolicy):
@@ -29,28 +29,36 @@ class LinUCB(LinearPolicy):
     """
 
     _: KW_ONLY
-    ucb_scale: float = setting(1.0, "alpha_UCB, on the noise term of the width")
+    ucb_scale: float = setting(1.0, "alpha_UCB, the factor of the noise term of the width.")
 
     def __check_init__(self) -> None:
         at_least("ucb_scale", self.ucb_scale, 0.0)
 
     def width(self, view: View) -> Array:
-        """C, the radius that multiplies ||phi||_{V^-1}."""
-        inner = 1.0 if self.conventions == "authors" else self.ucb_scale
-        width = ucb_width(
-            view.log_det, delta=view.level, sigma=view.sigma, lam=self.lam, B=view.B, scale=inner
+        """Return C, the radius that multiplies ||phi||_{V^-1}."""
+        return self.rules.ucb_width(
+            view.log_det,
+            delta=view.level,
+            sigma=view.sigma,
+            lam=self.lam,
+            B=view.B,
+            scale=self.ucb_scale,
         )
-        return self.ucb_scale * width if self.conventions == "authors" else width
 
     def pmf(self, view: View) -> Array:
-        """Equal over the actions of largest upper confidence bound."""
+        """Return equal probability on the actions of largest upper confidence bound."""
         ucb = view.values + self.width(view) * view.norms
-        return uniform_over(maximisers(available_values(view, ucb)))
+        return uniform_over(maximisers(view.available(ucb)))
 
-    def worst_case_regret(self, T: Array, *, n_actions: int, **facts: Array) -> Array:
-        """Gap-free regret bound of known quantities, for the best-in-class loss."""
-        del n_actions
-        return jnp.asarray(linucb_worst_case(T, **facts))
+    @property
+    def worst_case_regret(self) -> RegretBound | None:
+        """A regret bound that holds whatever the gap is."""
+        return _worst_case
+
+
+def _worst_case(T: Array, *, n_actions: int, **known: Array) -> Array:
+    del n_actions
+    return jnp.asarray(linucb_worst_case(T, **known))
 
 
 OFUL = LinUCB

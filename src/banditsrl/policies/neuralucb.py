@@ -4,7 +4,7 @@
 
 Z is the diagonal approximation of the paper's comparison: it starts at lambda and adds the squared
 gradient of each action played, taken with the network of that time. The network is trained on the
-squared error under the same phases as NN-BanditSRL. There is no test: it is never certified.
+squared error in the same phases as NN-BanditSRL. There is no test, so no choice is certified.
 """
 
 from dataclasses import KW_ONLY
@@ -14,25 +14,28 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jax import Array
+from jax.typing import ArrayLike
 
 from banditsrl.arguments import above, at_least, check_action, check_mask, check_reward, positive
-from banditsrl.core.actions import draw_action, maximisers, uniform_from_key, uniform_over
+from banditsrl.core.actions import draw_best
 from banditsrl.core.history import History
-from banditsrl.core.policy import Choice, Policy, unmapped_lanes, untested
+from banditsrl.core.policy import Choice, Policy
+from banditsrl.core.representation import Context, Representation
 from banditsrl.core.settings import setting
 from banditsrl.numerics.precision import in_float64
-from banditsrl.representations.network import Network, Weights
-from banditsrl.selection.training import Training, trained
+from banditsrl.numerics.seed_axis import seeds_of_a_network
+from banditsrl.representations.network import Network, NetworkWeights
+from banditsrl.selection.training import Training, train
 
 
 class NeuralUCBState(NamedTuple):
     """State of NeuralUCB."""
 
-    weights: Weights
-    Z: Any  # like the trained weights, float64
+    weights: NetworkWeights
+    Z: Any  # arrays like the trained weights, float64
 
 
-class NeuralUCB(Policy):
+class NeuralUCB(Policy[NeuralUCBState]):
     """Optimism on the gradient of the network, with a diagonal design matrix.
 
     Args:
@@ -43,19 +46,57 @@ class NeuralUCB(Policy):
     network: Network
     _: KW_ONLY
     training: Training = eqx.field(default_factory=lambda: Training(loss="none"))
-    gamma: float = setting(1.2, "growth of the phases")
-    lam: float = setting(1.0, "where the diagonal of Z starts")
-    ucb_scale: float = setting(1.0, "alpha_UCB, multiplies the bonus")
+    gamma: float = setting(1.2, "Growth of the phases.")
+    lam: float = setting(1.0, "Initial value of the diagonal of Z.")
+    ucb_scale: float = setting(1.0, "alpha_UCB, the factor of the bonus.")
 
     def __check_init__(self) -> None:
         above("gamma", self.gamma, 1.0)
         positive("lam", self.lam)
         at_least("ucb_scale", self.ucb_scale, 0.0)
 
-    @property
-    def n_actions(self) -> int:
-        """Number of actions A."""
-        return self.network.n_actions
+    @in_float64
+    def init(self, key: Array) -> NeuralUCBState:
+        """Return fresh weights and Z = lambda."""
+        weights = self.network.init(key)
+        trainable = (weights.body, weights.omega)
+        Z = jax.tree.map(lambda w: jnp.full(w.shape, self.lam, dtype=jnp.float64), trainable)
+        return NeuralUCBState(weights, Z)
+
+    @in_float64
+    def act(
+        self, state: NeuralUCBState, context: Context, mask: ArrayLike | None, key: Array
+    ) -> Choice:
+        """Play the available action of largest index, ties at random."""
+        n_actions = self.network.n_actions
+        available = check_mask(mask, n_actions)
+        values, squares = self._squared_gradients(state.weights, context)
+        shares = jax.tree.map(lambda g, z: (g / z).reshape(n_actions, -1).sum(1), squares, state.Z)
+        bonus = jnp.sqrt(sum(jax.tree.leaves(shares)))
+        index = jnp.where(available, values + self.ucb_scale * bonus, -jnp.inf)
+        return Choice.without_test(*draw_best(index, key))
+
+    @in_float64
+    def learn(
+        self,
+        state: NeuralUCBState,
+        context: Context,
+        action: ArrayLike,
+        reward: ArrayLike,
+        certified: ArrayLike = False,
+    ) -> NeuralUCBState:
+        """Add the squared gradient of the action played; the reward is used at the phase end."""
+        del certified
+        action = check_action(action, self.network.n_actions)
+        check_reward(reward)
+        _, squares = self._squared_gradients(state.weights, context)
+        return state._replace(Z=jax.tree.map(lambda z, g: z + g[action], state.Z, squares))
+
+    @in_float64
+    def refresh(self, state: NeuralUCBState, history: History, key: Array) -> NeuralUCBState:
+        """Train the network; Z stays."""
+        weights, _ = train(self.training, self.network, state.weights, history, key)
+        return state._replace(weights=weights)
 
     @property
     def phase_growth(self) -> float | None:
@@ -68,56 +109,23 @@ class NeuralUCB(Policy):
         return True
 
     @property
-    def lanes(self) -> int:
-        """As NN-BanditSRL."""
-        return unmapped_lanes()
+    def embeddings(self) -> tuple[Representation, ...]:
+        """The inputs of the network, against which contexts are checked."""
+        return (self.network.inputs,)
 
-    @in_float64
-    def init(self, key: Array) -> NeuralUCBState:
-        """Fresh weights; Z = lambda."""
-        weights = self.network.fresh(key)
-        trainable = (weights.body, weights.omega)
-        Z = jax.tree.map(lambda w: jnp.full(w.shape, self.lam, dtype=jnp.float64), trainable)
-        return NeuralUCBState(weights, Z)
+    @property
+    def seeds_at_once(self) -> int | None:
+        """One on a CPU, where training is cheaper unmapped."""
+        return seeds_of_a_network()
 
-    @in_float64
-    def act(self, state: NeuralUCBState, context: Any, mask: Any, key: Array) -> Choice:
-        """The available action of largest index, ties at random."""
-        available = check_mask(mask, self.n_actions)
-        values, squares = self._gradients(state.weights, context)
-        shares = jax.tree.map(
-            lambda g, z: (g / z).reshape(self.n_actions, -1).sum(1), squares, state.Z
-        )
-        bonus = jnp.sqrt(sum(jax.tree.leaves(shares)))
-        index = jnp.where(available, values + self.ucb_scale * bonus, -jnp.inf)
-        pmf = uniform_over(maximisers(index))
-        return untested(draw_action(pmf, uniform_from_key(key)), pmf)
+    def _squared_gradients(self, weights: NetworkWeights, context: Context) -> tuple[Array, Any]:
+        """Return the predictions of every action, (A,), and their squared gradients, (A, ...)."""
 
-    @in_float64
-    def learn(
-        self, state: NeuralUCBState, context: Any, action: Any, reward: Any, certified: Any = False
-    ) -> NeuralUCBState:
-        """Add the squared gradient of the action played; rewards wait for the next phase."""
-        del certified
-        check_action(action, self.n_actions)
-        check_reward(reward)
-        _, squares = self._gradients(state.weights, context)
-        return state._replace(Z=jax.tree.map(lambda z, g: z + g[action], state.Z, squares))
-
-    @in_float64
-    def refresh(self, state: NeuralUCBState, history: History, key: Array) -> NeuralUCBState:
-        """Train the network; Z stays."""
-        weights, _ = trained(self.training, self.network, state.weights, history, key)
-        return state._replace(weights=weights)
-
-    def _gradients(self, weights: Weights, context: Any) -> tuple[Array, Any]:
-        """Predictions of every action, (A,), and their squared gradients, (A, ...) float64."""
-
-        def predicted(trainable: Any) -> Array:
+        def predict(trainable: Any) -> Array:
             body, omega = trainable
-            return jnp.dot(self.network.embed(body, context), omega)
+            return self.network.at(NetworkWeights(body, omega, weights.z)).predict(context)
 
         trainable = (weights.body, weights.omega)
-        gradients = jax.jacrev(predicted)(trainable)
+        gradients = jax.jacrev(predict)(trainable)
         squares = jax.tree.map(lambda g: g.astype(jnp.float64) ** 2, gradients)
-        return predicted(trainable).astype(jnp.float64), squares
+        return predict(trainable).astype(jnp.float64), squares

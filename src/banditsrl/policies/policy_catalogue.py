@@ -1,16 +1,19 @@
 """Which policies have a name? The table behind `make_policy` and the command line.
 
-A maker takes the problem and settings by name, and hands every setting to the part that knows it:
-the policy, its base, the network, the training. `representation` picks the candidate (or the
-inputs of the network) of a policy that works on one.
+A maker takes a task, a preset and settings by name, and hands every setting to the part that knows it:
+the policy, its base, the network, the training. `representation` picks the candidate (or the inputs of
+the network) of a policy that works on one.
 """
 
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
 from banditsrl.arguments import count
+from banditsrl.core.policy import Policy
+from banditsrl.core.problem import Task
+from banditsrl.core.representation import Representation
 from banditsrl.errors import InvalidArgument
 from banditsrl.policies.banditsrl import BanditSRL
 from banditsrl.policies.banditsrl_auto import BanditSRLAuto
@@ -19,23 +22,32 @@ from banditsrl.policies.glrt import GLRT
 from banditsrl.policies.greedy import Greedy
 from banditsrl.policies.igw import IGW
 from banditsrl.policies.leader import Leader
-from banditsrl.policies.linear_policy import LinearPolicy
+from banditsrl.policies.linear_policy import RidgePolicy
 from banditsrl.policies.lints import LinTS
 from banditsrl.policies.linucb import LinUCB
 from banditsrl.policies.neuralucb import NeuralUCB
 from banditsrl.policies.nn_banditsrl import NNBanditSRL
-from banditsrl.policies.presets import PORTFOLIO, PRESETS
+from banditsrl.policies.presets import PORTFOLIO, PRESETS, Settings
 from banditsrl.policies.uniform import Uniform
 from banditsrl.policies.wide_ucb import WideUCB
 from banditsrl.registry import Registry
 from banditsrl.representations.fourier import Fourier
 from banditsrl.representations.network import Network
 from banditsrl.representations.wide import KINDS, Wide
+from banditsrl.selection.network_learner import NetworkLearner
 from banditsrl.selection.training import Training
 
-POLICIES: Registry[Callable[..., Any]] = Registry("policy")
 
-BASES: dict[str, type[LinearPolicy]] = {
+class PolicyMaker(Protocol):
+    """A function that builds a policy for a task from a preset and settings."""
+
+    def __call__(self, task: Task, preset: Settings, **settings: Any) -> Policy[Any]:
+        """Build the policy."""
+
+
+POLICIES: Registry[PolicyMaker] = Registry("policy")
+
+BASES: dict[str, type[RidgePolicy]] = {
     "uniform": Uniform,
     "greedy": Greedy,
     "linucb": LinUCB,
@@ -44,16 +56,24 @@ BASES: dict[str, type[LinearPolicy]] = {
     "igw": IGW,
 }
 
-MAXIMUM_LIKELIHOOD = {"loss": "none", "glrt_scale": None}
+MAXIMUM_LIKELIHOOD: Settings = {"loss": "none", "glrt_scale": None}
 """NN-BanditSRL with these is its base algorithm on the maximum-likelihood representation."""
 
+NOT_SETTINGS = {"base", "representation", "representations", "network", "training", "wides"} | {
+    "explorer",
+    "learner",
+}
+"""Fields that hold parts of a policy."""
 
-def make_policy(name: str, problem: Any, *, preset: str | None = None, **settings: Any) -> Any:
+
+def make_policy(
+    name: str, problem: Task, *, preset: str | None = None, **settings: Any
+) -> Policy[Any]:
     """Build a registered policy for a problem, with the problem's noise level unless given.
 
     Args:
         name: For example "banditsrl-linucb"; see `POLICIES`.
-        problem: The problem it is for.
+        problem: The problem, or a `Stream`, that it is for.
         preset: "paper" or "default" (when None) settings of a policy with a network.
         **settings: Any setting of the policy or of its parts, by name.
 
@@ -67,109 +87,117 @@ def make_policy(name: str, problem: Any, *, preset: str | None = None, **setting
     return POLICIES[name](problem, chosen(problem), **settings)
 
 
-def _alone(
-    base: type[LinearPolicy], problem: Any, preset: Any, *, representation: int = 0, **settings: Any
-) -> LinearPolicy:
+def _make_alone(
+    base: type[RidgePolicy],
+    task: Task,
+    preset: Settings,
+    *,
+    representation: int = 0,
+    **settings: Any,
+) -> RidgePolicy:
     del preset
-    (own,) = _shared_out(settings, [base], problem)
-    return base(_pick(problem, representation), **own)
+    (own,) = _share_out(settings, [base], task)
+    return base(_pick(task, representation), **own)
 
 
-def _certified(
-    base: type[LinearPolicy], problem: Any, preset: Any, *, representation: int = 0, **settings: Any
+def _make_glrt(
+    base: type[RidgePolicy],
+    task: Task,
+    preset: Settings,
+    *,
+    representation: int = 0,
+    **settings: Any,
 ) -> GLRT:
     del preset
-    rest, own = _shared_out(settings, [GLRT, base], problem)
-    return GLRT(base(_pick(problem, representation), **own), **rest)
+    rest, own = _share_out(settings, [GLRT, base], task)
+    return GLRT(base(_pick(task, representation), **own), **rest)
 
 
-def _selecting(base: type[LinearPolicy], problem: Any, preset: Any, **settings: Any) -> BanditSRL:
+def _make_banditsrl(
+    base: type[RidgePolicy], task: Task, preset: Settings, **settings: Any
+) -> BanditSRL:
     del preset
-    rest, own = _shared_out(settings, [BanditSRL, base], problem)
-    return BanditSRL(problem.representations, base=base(**own), **rest)
+    rest, own = _share_out(settings, [BanditSRL, base], task)
+    return BanditSRL(task.representations, base=base(**own), **rest)
 
 
-def _leading(problem: Any, preset: Any, *, eliminate: bool, **settings: Any) -> Leader:
+def _make_leader(task: Task, preset: Settings, *, eliminate: bool, **settings: Any) -> Leader:
     del preset
-    (own,) = _shared_out(settings, [Leader], problem)
-    return Leader(problem.representations, eliminate=eliminate, **own)
+    (own,) = _share_out(settings, [Leader], task)
+    return Leader(task.representations, eliminate=eliminate, **own)
 
 
-def _fourier(
-    base: type[LinearPolicy],
-    problem: Any,
-    preset: Any,
+def _make_fourier(
+    base: type[RidgePolicy],
+    task: Task,
+    preset: Settings,
     *,
     representation: int = 0,
     rff_dim: int = 100,
     rff_seed: int = 0,
     **settings: Any,
-) -> LinearPolicy:
+) -> RidgePolicy:
     del preset
-    (own,) = _shared_out(settings, [base], problem)
-    features = Fourier(_pick(problem, representation), dim=rff_dim, seed=rff_seed)
+    (own,) = _share_out(settings, [base], task)
+    features = Fourier(_pick(task, representation), dim=rff_dim, seed=rff_seed)
     return base(features, **own)
 
 
-def _network(
-    base: type[LinearPolicy],
-    fixed: dict[str, Any],
-    problem: Any,
-    preset: dict[str, Any],
+def _make_nn_banditsrl(
+    base: type[RidgePolicy],
+    fixed: Settings,
+    task: Task,
+    preset: Settings,
     *,
     representation: int = 0,
     **settings: Any,
 ) -> NNBanditSRL:
     parts: list[type[Any]] = [NNBanditSRL, Training, Network, base]
-    outer, training, network, own = _shared_out(settings, parts, problem, preset, fixed)
+    outer, training, network, own = _share_out(settings, parts, task, preset, fixed)
     return NNBanditSRL(
-        Network(_pick(problem, representation), **network),
+        Network(_pick(task, representation), **network),
         training=Training(**training),
         base=base(**own),
         **outer,
     )
 
 
-def _neuralucb(
-    problem: Any, preset: dict[str, Any], *, representation: int = 0, **settings: Any
+def _make_neuralucb(
+    task: Task, preset: Settings, *, representation: int = 0, **settings: Any
 ) -> NeuralUCB:
     parts: list[type[Any]] = [NeuralUCB, Training, Network]
-    outer, training, network = _shared_out(settings, parts, problem, preset, {"loss": "none"})
-    inputs = _pick(problem, representation)
+    outer, training, network = _share_out(settings, parts, task, preset, {"loss": "none"})
+    inputs = _pick(task, representation)
     return NeuralUCB(Network(inputs, **network), training=Training(**training), **outer)
 
 
-def _auto(
-    problem: Any,
-    preset: dict[str, Any],
+def _make_auto(
+    task: Task,
+    preset: Settings,
     *,
     representation: int = 0,
     n_features: int = 128,
     feature_seed: int = 0,
     **settings: Any,
 ) -> BanditSRLAuto:
-    parts: list[type[Any]] = [BanditSRLAuto, NNBanditSRL, Training, Network, WideUCB]
-    shares = _shared_out(settings, parts, problem, {**preset, **PORTFOLIO})
-    outer, certifier, training, network, explorer = shares
-    inputs = _pick(problem, representation)
+    parts: list[type[Any]] = [BanditSRLAuto, NetworkLearner, Training, Network, WideUCB]
+    shares = _share_out(settings, parts, task, {**preset, **PORTFOLIO})
+    outer, learner, training, network, explorer = shares
+    inputs = _pick(task, representation)
     explorer = {k: v for k, v in explorer.items() if k in settings}  # presets are the network's
+    learner["lam"] = outer.get("lam") or 1.0
     random = {"n_features": n_features, "seed": feature_seed}
     wides = tuple(Wide(inputs, kind=kind, **random) for kind in KINDS)
     return BanditSRLAuto(
         WideUCB(wides, **explorer),
-        NNBanditSRL(
-            Network(inputs, **network),
-            training=Training(**training),
-            base=Greedy(),
-            **certifier,
-        ),
+        NetworkLearner(Network(inputs, **network), Training(**training), **learner),
         **outer,
     )
 
 
-def _disjoint(
-    problem: Any,
-    preset: Any,
+def _make_disjoint(
+    task: Task,
+    preset: Settings,
     *,
     representation: int = 0,
     n_features: int = 0,
@@ -177,13 +205,14 @@ def _disjoint(
     **settings: Any,
 ) -> WideUCB:
     del preset
-    (own,) = _shared_out(settings, [WideUCB], problem)
-    inputs = _pick(problem, representation)
+    (own,) = _share_out(settings, [WideUCB], task)
+    inputs = _pick(task, representation)
     return WideUCB((Wide(inputs, n_features=n_features, seed=feature_seed),), **own)
 
 
-def _pick(problem: Any, representation: int) -> Any:
-    candidates = problem.representations
+def _pick(task: Task, representation: int) -> Representation:
+    """Return one of the candidates of a task, by its index."""
+    candidates = task.representations
     if not candidates:
         raise InvalidArgument("representations must hold at least one candidate, got an empty set.")
     if count("representation", representation, 0) >= len(candidates):
@@ -193,20 +222,20 @@ def _pick(problem: Any, representation: int) -> Any:
     return candidates[representation]
 
 
-def _shared_out(
-    settings: dict[str, Any],
+def _share_out(
+    settings: Settings,
     parts: Sequence[type[Any]],
-    problem: Any,
-    preset: dict[str, Any] | None = None,
-    fixed: dict[str, Any] | None = None,
-) -> list[dict[str, Any]]:
-    """Settings for each part: every one goes to the first part that knows it.
+    task: Task,
+    preset: Settings | None = None,
+    fixed: Settings | None = None,
+) -> list[Settings]:
+    """Return the settings of each part: every setting goes to the first part that knows it.
 
-    What was `fixed` can not be set; what a preset or the problem says applies where it is known.
+    What is `fixed` cannot be set; what a preset or the task says applies where it is known.
     """
     owners: dict[str, int] = {}
     for index, part in enumerate(parts):
-        for name in _settings_of(part):
+        for name in _setting_names(part):
             owners.setdefault(name, index)
     known: Registry[int] = Registry(f"setting of {parts[0].__name__}")
     for name, index in owners.items():
@@ -214,39 +243,38 @@ def _shared_out(
             known.add(name, index)
     for name in settings:
         known[name]  # an unknown one is refused, with the nearest
-    merged = {"sigma": problem.sigma or None, **(preset or {}), **settings, **(fixed or {})}
-    shares: list[dict[str, Any]] = [{} for _ in parts]
+    merged = {"sigma": task.sigma or None, **(preset or {}), **settings, **(fixed or {})}
+    shares: list[Settings] = [{} for _ in parts]
     for name, value in merged.items():
         if name in owners:
             shares[owners[name]][name] = value
     return shares
 
 
-def _settings_of(part: type[Any]) -> list[str]:
-    """The names that can be set on one part."""
+def _setting_names(part: type[Any]) -> list[str]:
+    """Return the names that can be set on one part."""
     if part is Network:
         return ["layers", "activation"]
-    parts = {"base", "representation", "representations", "network", "training", "wides"}
-    parts |= {"explorer", "certifier"}
     names = [field.name for field in dataclasses.fields(part)]
-    return [name for name in names if not name.startswith("_") and name not in parts]
+    return [name for name in names if not name.startswith("_") and name not in NOT_SETTINGS]
 
 
 for _name, _base in BASES.items():
-    POLICIES.add(_name, partial(_alone, _base))
-    POLICIES.add(f"glrt-{_name}", partial(_certified, _base))
+    POLICIES.add(_name, partial(_make_alone, _base))
+    POLICIES.add(f"glrt-{_name}", partial(_make_glrt, _base))
 for _name in ("linucb", "lints", "egreedy", "igw"):
-    POLICIES.add(f"banditsrl-{_name}", partial(_selecting, BASES[_name]))
-POLICIES.add("leader", partial(_leading, eliminate=True))
-POLICIES.add("leader-plain", partial(_leading, eliminate=False))
+    POLICIES.add(f"banditsrl-{_name}", partial(_make_banditsrl, BASES[_name]))
+POLICIES.add("leader", partial(_make_leader, eliminate=True))
+POLICIES.add("leader-plain", partial(_make_leader, eliminate=False))
 for _name in ("linucb", "lints", "egreedy", "igw"):
-    POLICIES.add(f"nn-banditsrl-{_name}", partial(_network, BASES[_name], {}))
+    POLICIES.add(f"nn-banditsrl-{_name}", partial(_make_nn_banditsrl, BASES[_name], {}))
 for _name in ("linucb", "lints", "egreedy"):
-    POLICIES.add(f"neural-{_name}", partial(_network, BASES[_name], MAXIMUM_LIKELIHOOD))
-POLICIES.add("igw-nn", partial(_network, IGW, {**MAXIMUM_LIKELIHOOD, "refit": "none"}))
-POLICIES.add("igw-ref", partial(_network, IGW, {**MAXIMUM_LIKELIHOOD, "refit": "ridge"}))
-POLICIES.add("neuralucb", _neuralucb)
-POLICIES.add("banditsrl-auto", _auto)
-POLICIES.add("linucb-disjoint", _disjoint)
+    _maker = partial(_make_nn_banditsrl, BASES[_name], MAXIMUM_LIKELIHOOD)
+    POLICIES.add(f"neural-{_name}", _maker)
+for _name, _refit in (("igw-nn", "none"), ("igw-ref", "ridge")):
+    POLICIES.add(_name, partial(_make_nn_banditsrl, IGW, {**MAXIMUM_LIKELIHOOD, "refit": _refit}))
+POLICIES.add("neuralucb", _make_neuralucb)
+POLICIES.add("banditsrl-auto", _make_auto)
+POLICIES.add("linucb-disjoint", _make_disjoint)
 for _name in ("linucb", "egreedy"):
-    POLICIES.add(f"rff-{_name}", partial(_fourier, BASES[_name]))
+    POLICIES.add(f"rff-{_name}", partial(_make_fourier, BASES[_name]))

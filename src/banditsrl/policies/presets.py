@@ -7,15 +7,19 @@ defaults are the paper's.
 """
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeAlias
 
+from banditsrl.core.problem import Task
 from banditsrl.registry import Registry
 
-PRESETS: Registry[Callable[[Any], dict[str, Any]]] = Registry("preset")
+Settings: TypeAlias = dict[str, Any]
+"""Settings by name."""
+
+PRESETS: Registry[Callable[[Task], Settings]] = Registry("preset")
 
 
-def paper(problem: Any) -> dict[str, Any]:
-    """The paper's table; Covertype has a smaller step size there."""
+def paper(task: Task) -> Settings:
+    """Return the paper's table; Covertype has a smaller step size there."""
     return {
         "layers": (50, 50, 50, 50, 10),
         "activation": "relu",
@@ -26,7 +30,7 @@ def paper(problem: Any) -> dict[str, Any]:
         "loss": "weak",
         "loss_weight": 1.0,
         "optimizer": "sgd",
-        "learning_rate": 1e-4 if problem.name == "covertype" else 1e-3,
+        "learning_rate": 1e-4 if task.name == "covertype" else 1e-3,
         "schedule": "constant",
         "batch": 128,
         "passes": 30,
@@ -36,10 +40,10 @@ def paper(problem: Any) -> dict[str, Any]:
     }
 
 
-def default(problem: Any) -> dict[str, Any]:
-    """The best general setting we know."""
+def default(task: Task) -> Settings:
+    """Return the best general setting we know."""
     return {
-        **paper(problem),
+        **paper(task),
         "layers": (100, 100, 16),
         "glrt_scale": 2.0,
         "optimizer": "adam",
@@ -52,15 +56,15 @@ def default(problem: Any) -> dict[str, Any]:
     }
 
 
-PORTFOLIO: dict[str, Any] = {
+PORTFOLIO: Settings = {
     "glrt_scale": 1.0,
     "radius": "determinant",
     "decay": 10.0,
     "every_weight": 3.0,
     "passes_over": "explored",
 }
-"""What `banditsrl-auto` sets on its network whatever the preset; chosen by hand on wheel, magic and
-generated tables, seeds below 20."""
+"""Settings of the network of `banditsrl-auto` with any preset; chosen by hand on wheel, magic and
+generated tables, with seeds below 20."""
 
 PRESETS.add("paper", paper)
 PRESETS.add("default", default)

@@ -1,4 +1,4 @@
-"""Uniform: every available action with equal probability."""
+"""Uniform: play every available action with equal probability."""
 
 from jax import Array
 
@@ -7,8 +7,8 @@ from banditsrl.policies.linear_policy import LinearPolicy, View
 
 
 class Uniform(LinearPolicy):
-    """Play at random; the yardstick that anything must beat."""
+    """Play at random; every other policy should beat this one."""
 
     def pmf(self, view: View) -> Array:
-        """Equal over the available actions."""
+        """Return equal probability on the available actions."""
         return uniform_over(view.mask)

@@ -62,6 +62,11 @@ class Table(Representation):
             )
 
     @property
+    def has_known_norms(self) -> bool:
+        """Whether L is the largest norm of all embeddings: it is."""
+        return True
+
+    @property
     def n_contexts(self) -> int | None:
         """Number of contexts X."""
         return int(self.features.shape[0])

@@ -24,6 +24,8 @@ from jax import Array
 from numpy.typing import NDArray
 
 from banditsrl.arguments import count, one_of
+from banditsrl.core.representation import Context, TrainableRepresentation
+from banditsrl.errors import InvalidArgument
 from banditsrl.core.representation import Representation
 from banditsrl.numerics.precision import in_float64
 from banditsrl.representations.table import Coded, Table, as_representation
@@ -38,14 +40,14 @@ TAIL = 0.03
 
 
 class Scaling(NamedTuple):
-    """What is known of the columns; constant ones have deviation infinity and no step."""
+    """What is known of the columns; constant ones have an infinite deviation and no step."""
 
     mean: Array  # (m,)
     deviation: Array  # (m,)
     cuts: Array  # (K,) of the steps; (0,) of waves
 
 
-class Wide(eqx.Module):
+class Wide(TrainableRepresentation):
     """Standardised columns beside random features of them.
 
     Args:
@@ -58,6 +60,7 @@ class Wide(eqx.Module):
     """
 
     inputs: Representation
+    scaling: Scaling | None
     columns: Array | None  # (X, R, m) of a table
     projection: Array | None  # (m, MOST_PLAIN)
     matrix: Array  # (m, K) of waves
@@ -69,6 +72,8 @@ class Wide(eqx.Module):
     n_features: int = eqx.field(static=True)
     kind: str = eqx.field(static=True)
     dim: int = eqx.field(static=True)
+    L: float | None
+    B: float | None
 
     @in_float64
     def __init__(
@@ -76,7 +81,7 @@ class Wide(eqx.Module):
     ) -> None:
         self.inputs = as_representation(inputs)
         self.n_actions = self.inputs.n_actions
-        self.columns, self.n_columns = _columns(self.inputs)
+        self.columns, self.n_columns = _columns_of(self.inputs)
         self.kind = one_of("kind", kind, KINDS)
         self.n_features = count("n_features", n_features, 0)
         m, K = self.n_columns, self.n_features
@@ -90,18 +95,42 @@ class Wide(eqx.Module):
         self.which = jnp.concatenate([jnp.zeros(0, int), *rounds])[:n_steps]  # evenly many each
         self.levels = jax.random.uniform(second, (n_steps,), minval=TAIL, maxval=1.0 - TAIL)
         self.dim = 1 + min(m, MOST_PLAIN) + K
+        self.scaling = self.L = self.B = None
 
-    def rows(self, context: Any) -> Array:
-        """The columns of a context, (R, m): one row for all actions, or one for each."""
+    def rows(self, context: Context) -> Array:
+        """Return the columns of a context, (R, m): one row for all actions, or one for each."""
         if self.columns is not None:
             return self.columns[context]
         if isinstance(self.inputs, Coded):
             return self.inputs.inputs.vector(context)[None].astype(jnp.float64)
         return self.inputs.embed(context)
 
-    def embed(self, scaling: Scaling, context: Any) -> Array:
-        """The embedding psi of every action, (A, k)."""
-        rows = self.rows(context)  # (R, m)
+    @property
+    def n_contexts(self) -> int | None:
+        """Number of contexts of the inputs, if they are a table."""
+        return self.inputs.n_contexts
+
+    def init(self, key: Array) -> Scaling:
+        """Return the scaling before anything was seen."""
+        del key
+        zeros = jnp.zeros(self.n_columns, dtype=jnp.float64)
+        return Scaling(zeros, zeros + 1.0, jnp.zeros(len(self.levels), dtype=jnp.float64))
+
+    def at(self, weights: Scaling) -> "Wide":
+        """Return the embedding with the given scaling of its columns."""
+        placed: Wide = eqx.tree_at(
+            lambda wide: wide.scaling, self, weights, is_leaf=lambda leaf: leaf is None
+        )
+        return placed
+
+    def embed(self, context: Context) -> Array:
+        """Return the embedding psi of every action, (A, k)."""
+        if self.scaling is None:
+            raise InvalidArgument(
+                "scaling must be given before a wide embedding is used, got None; "
+                "use wide.at(scaling)."
+            )
+        scaling, rows = self.scaling, self.rows(context)  # (R, m)
         z = (rows - scaling.mean) / scaling.deviation
         plain = z / math.sqrt(self.n_columns)
         if self.projection is not None:
@@ -114,13 +143,8 @@ class Wide(eqx.Module):
         psi = jnp.concatenate([jnp.ones((len(rows), 1)), plain, features], axis=1)
         return jnp.broadcast_to(psi, (self.n_actions, self.dim))
 
-    def unscaled(self) -> Scaling:
-        """The scaling before anything was seen."""
-        zeros = jnp.zeros(self.n_columns, dtype=jnp.float64)
-        return Scaling(zeros, zeros + 1.0, jnp.zeros(len(self.levels), dtype=jnp.float64))
-
-    def scaled(self, rows: Array, valid: Array) -> Scaling:
-        """The scaling by those of rows (n, m) that are valid (n,); at least one must be."""
+    def fit_scaling(self, rows: Array, valid: Array) -> Scaling:
+        """Return the scaling by those of rows (n, m) that are valid (n,); at least one must be."""
         n = valid.sum()
         kept = jnp.where(valid[:, None], rows, 0.0)
         mean = kept.sum(0) / n
@@ -130,7 +154,7 @@ class Wide(eqx.Module):
         return Scaling(mean, deviation, self._cuts(rows[:, self.which], valid))
 
     def _cuts(self, rows: Array, valid: Array) -> Array:
-        """The value at each step's quantile, or else the next above the least: both sides occur."""
+        """Return the value at each step's quantile, or the next above the least: both sides occur."""
         values = jnp.sort(jnp.where(valid[:, None], rows, jnp.inf), axis=0)  # (n, K)
         at = (self.levels * valid.sum()).astype(int)
         found = jnp.take_along_axis(values, at[None], axis=0)[0]
@@ -138,8 +162,8 @@ class Wide(eqx.Module):
         return jnp.maximum(found, above)
 
 
-def _columns(inputs: Representation) -> tuple[Array | None, int]:
-    """The columns of a table (X, R, m), or None for other inputs; and m."""
+def _columns_of(inputs: Representation) -> tuple[Array | None, int]:
+    """Return the columns of a table (X, R, m), or None for other inputs; and m."""
     if isinstance(inputs, Coded):
         return None, inputs.inputs.n_columns
     if not isinstance(inputs, Table):

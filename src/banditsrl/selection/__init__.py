@@ -1,10 +1,10 @@
 """BanditSRL's mechanisms: the certificate, elimination, representation losses and training."""
 
+from banditsrl.selection.evidence import Evidence
 from banditsrl.selection.losses import (
     LOSSES,
     BestInClass,
     Eig,
-    Evidence,
     Loss,
     Span,
     Weak,

@@ -8,49 +8,39 @@ algorithm's own regret bound.
 
 import dataclasses
 from collections.abc import Callable
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar
+
+from abc import abstractmethod
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 from jax import Array
 
 from banditsrl.arguments import at_least, positive
+from banditsrl.core.policy import RegretBound
 from banditsrl.errors import InvalidArgument, InvalidType
 from banditsrl.linear.bounds import design_deviation
 from banditsrl.registry import Registry
+from banditsrl.selection.evidence import Evidence
 
-
-class Evidence(NamedTuple):
-    """What is known of the M candidates after t rounds."""
-
-    t: Array  # ()
-    lambda_min: Array  # (M,) smallest eigenvalue of V - lam I
-    weak: Array  # (M,) min over rounds of phi_s^T (V - lam I) phi_s
-    weak_normalised: Array  # (M,) the same divided by ||phi_s||^2
-    uncertainty: Array  # (M,) max over rounds of ||phi_s||^2_{V^-1}
-    dim: Array  # (M,)
-    L: Array  # (M,)
-    B: Array  # (M,)
-    active: Array  # (M,) the set Phi_t
-    sigma: Array  # (M,)
-    lam: float
-    delta: float | Array
-    level: Array  # () the base's level in the phase that begins
-    n_actions: int
+LOSS_TIE = 1e-9
+"""Losses closer than this times t, and the scale of the loss, are ties: on redundant features
+lambda_min is rounding noise."""
 
 
 class Loss(eqx.Module):
-    """A representation loss, and which costly evidence it reads."""
+    """A representation loss. A subclass owes `__call__`, and says which costly evidence it reads."""
 
     needs_forms: ClassVar[bool] = False  # weak and weak_normalised
     needs_uncertainty: ClassVar[bool] = False
 
+    @abstractmethod
     def __call__(self, evidence: Evidence) -> Array:
-        """One number per candidate, (M,); smaller is better."""
-        raise NotImplementedError
+        """Return one number per candidate, (M,); smaller is better."""
 
     def scale(self, evidence: Evidence) -> Array:
-        """What the numbers grow with when features are scaled, (M,): ties are relative to it."""
+        """Return the size of the numbers when features are scaled, (M,); ties are relative to it."""
         return jnp.ones_like(evidence.L)
 
 
@@ -58,7 +48,7 @@ class Eig(Loss):
     """-lambda_min(V - lam I) / L^2 (paper, Section 3)."""
 
     def __call__(self, evidence: Evidence) -> Array:
-        """Negative smallest eigenvalue, scaled by the norm."""
+        """Return the negative smallest eigenvalue, scaled by the norm bound."""
         return -evidence.lambda_min / evidence.L**2
 
 
@@ -68,11 +58,11 @@ class Weak(Loss):
     needs_forms: ClassVar[bool] = True
 
     def __call__(self, evidence: Evidence) -> Array:
-        """Negative smallest quadratic form, scaled by the norm bound."""
+        """Return the negative smallest quadratic form, scaled by the norm bound."""
         return -evidence.weak / evidence.L**2
 
     def scale(self, evidence: Evidence) -> Array:
-        """The form has four factors phi, of which the bound takes two."""
+        """Return L^2: the form has four factors phi, of which the norm bound cancels two."""
         return evidence.L**2
 
 
@@ -82,11 +72,11 @@ class WeakNormalised(Loss):
     needs_forms: ClassVar[bool] = True
 
     def __call__(self, evidence: Evidence) -> Array:
-        """Negative smallest quadratic form of the unit features."""
+        """Return the negative smallest quadratic form of the unit features."""
         return -evidence.weak_normalised
 
     def scale(self, evidence: Evidence) -> Array:
-        """As the weak loss."""
+        """Return L^2, as for the weak loss."""
         return evidence.L**2
 
 
@@ -103,7 +93,7 @@ class Span(Loss):
     needs_uncertainty: ClassVar[bool] = True
 
     def __call__(self, evidence: Evidence) -> Array:
-        """The largest uncertainty about a feature that was played, times t."""
+        """Return the largest uncertainty about a feature that was played, times t."""
         return evidence.t * evidence.uncertainty
 
 
@@ -119,7 +109,7 @@ class BestInClass(Loss):
         tau_elim: Bound on the elimination time that enters g_t.
     """
 
-    regret: Callable[..., Array] | None = eqx.field(static=True, default=None, kw_only=True)
+    regret: RegretBound | None = eqx.field(static=True, default=None, kw_only=True)
     gap: float | None = eqx.field(static=True, default=None, kw_only=True)
     exponent: float = eqx.field(static=True, default=0.25, kw_only=True)
     tau_elim: float = eqx.field(static=True, default=0.0, kw_only=True)
@@ -131,7 +121,7 @@ class BestInClass(Loss):
         at_least("tau_elim", self.tau_elim, 0.0)
 
     def bound(self, evidence: Evidence) -> Array:
-        """R-bar(t, phi, level) of every candidate, (M,)."""
+        """Return R-bar(t, phi, level) of every candidate, (M,)."""
         if self.regret is None:
             raise InvalidArgument(
                 "regret must be given to the loss bic when the base has no worst_case_regret, "
@@ -149,7 +139,7 @@ class BestInClass(Loss):
         )
 
     def __call__(self, evidence: Evidence) -> Array:
-        """The regret bound less the spectral bonus."""
+        """Return the regret bound less the spectral bonus."""
         t, bound = evidence.t, self.bound(evidence)
         gap = t**-self.exponent if self.gap is None else self.gap
         worst = jnp.where(evidence.active, bound, 0.0).max()
@@ -169,11 +159,25 @@ LOSSES.add("span", Span)
 LOSSES.add("bic", BestInClass)
 
 
-def as_loss(source: Any, base: Any) -> Loss:
-    """A loss from its name or itself; `bic` takes its regret bound from the base if it has none."""
+def as_loss(source: str | Loss, regret: RegretBound | None) -> Loss:
+    """Return a loss from its name, or the loss itself.
+
+    Args:
+        source: A name in `LOSSES`, or a loss.
+        regret: Regret bound of the base, which `bic` takes if it has none of its own.
+    """
     loss = LOSSES[source]() if isinstance(source, str) else source
     if not isinstance(loss, Loss):
         raise InvalidType(f"loss must be a name or a Loss, got {source!r}.")
     if isinstance(loss, BestInClass) and loss.regret is None:
-        loss = dataclasses.replace(loss, regret=getattr(base, "worst_case_regret", None))
+        return dataclasses.replace(loss, regret=regret)
     return loss
+
+
+def select_candidate(loss: Loss, losses: Array, evidence: Evidence, key: Array) -> Array:
+    """Return the active candidate of smallest loss, () index; ties are broken by the key."""
+    contenders = jnp.where(evidence.active, losses, jnp.inf)
+    scale = jnp.where(evidence.active, loss.scale(evidence), 0.0).max()
+    tied = contenders <= contenders.min() + LOSS_TIE * evidence.t * scale
+    lots = jax.random.uniform(key, losses.shape, dtype=jnp.float32)
+    return jnp.argmax(jnp.where(tied, lots, -1.0)).astype(jnp.int32)

@@ -1,9 +1,9 @@
-"""What does the history amount to for a candidate? Sums over all rounds, and quadratic forms.
+"""What are the sums over the history for a candidate? Moments of all rounds and quadratic forms.
 
 For tables over finitely many contexts the history is first counted into cells (context, action),
 which makes a phase end cost O(X A d^2) however long the history is; any other representation is
 embedded block by block. Both sides of a matrix product differ from seed to seed here: with one side
-in common XLA would join the seeds into one product, whose last bits depend on a seed's lane.
+in common XLA would join the seeds into one product, whose last bits depend on a seed's position.
 """
 
 from collections.abc import Sequence
@@ -29,57 +29,57 @@ class Moments(NamedTuple):
 
 
 class Cells(NamedTuple):
-    """The history of a finite problem: what happened in each (context, action)."""
+    """The history of a finite problem, summed up for each (context, action)."""
 
     n: Array  # (X A,)
     y: Array  # (X A,) sum of rewards
     yy: Array  # ()     sum of squared rewards, over all
 
 
-class Gathered(NamedTuple):
-    """What the history amounts to, for all candidates."""
+class HistorySums(NamedTuple):
+    """The sums over the history, for all candidates."""
 
     moments: list[Moments]
     yy: Array  # () sum y^2
     cells: Cells | None  # for tables
 
 
-def gathered(
+def sum_history(
     candidates: Sequence[Representation], history: History, *, needs_forms: bool
-) -> Gathered:
-    """The moments of every candidate; without `needs_forms` the two forms stay zero."""
+) -> HistorySums:
+    """Return the moments of every candidate; without `needs_forms` the two forms stay zero."""
     first = candidates[0]
-    if isinstance(first, Table) and tables_only(candidates):
-        counted = _cells(history, len(first.features), first.n_actions)
+    if isinstance(first, Table) and are_all_tables(candidates):
+        cells = _count_cells(history, len(first.features), first.n_actions)
         tables = [c for c in candidates if isinstance(c, Table)]
-        found = [_of_table(table, counted, needs_forms) for table in tables]
-        return Gathered(found, counted.yy, counted)
-    found = [_of_history(candidate, history, needs_forms) for candidate in candidates]
-    return Gathered(found, _total_squares(history), None)
+        found = [_moments_of_table(table, cells, needs_forms) for table in tables]
+        return HistorySums(found, cells.yy, cells)
+    found = [_moments_of_history(candidate, history, needs_forms) for candidate in candidates]
+    return HistorySums(found, _total_squares(history), None)
 
 
-def uncertainty(
-    candidate: Representation, history: History, counted: Cells | None, root: Array
+def largest_uncertainty(
+    candidate: Representation, history: History, cells: Cells | None, root: Array
 ) -> Array:
-    """Largest over rounds of ||phi_s||^2_{V^-1}, with `root` S such that S S^T = V^-1."""
+    """Return the largest ||phi_s||^2_{V^-1} over rounds, with `root` S such that S S^T = V^-1."""
 
     def largest(phi: Array, valid: Array) -> Array:
         return ((jnp.where(valid[:, None], phi, 0.0) @ root) ** 2).sum(-1).max()
 
-    if isinstance(candidate, Table) and counted is not None:
+    if isinstance(candidate, Table) and cells is not None:
         flat = jnp.asarray(candidate.features).reshape(-1, candidate.dim)
-        return largest(flat, counted.n > 0)
+        return largest(flat, cells.n > 0)
     return fold_blocks(
         history,
         jnp.zeros((), dtype=jnp.float64),
         lambda so_far, rounds: jnp.maximum(
-            so_far, largest(_embedded(candidate, rounds)[1], rounds.valid)
+            so_far, largest(_embed_block(candidate, rounds)[1], rounds.valid)
         ),
     )
 
 
-def tables_only(candidates: Sequence[Representation]) -> bool:
-    """Whether every candidate is a table over the same contexts."""
+def are_all_tables(candidates: Sequence[Representation]) -> bool:
+    """Return whether every candidate is a table over the same contexts."""
     shapes = {c.features.shape[:2] if isinstance(c, Table) else None for c in candidates}
     return len(shapes) == 1 and None not in shapes
 
@@ -92,7 +92,7 @@ def _total_squares(history: History) -> Array:
     )
 
 
-def _cells(history: History, n_contexts: int, n_actions: int) -> Cells:
+def _count_cells(history: History, n_contexts: int, n_actions: int) -> Cells:
     def step(carry: Cells, rounds: Rounds) -> Cells:
         at = rounds.contexts * n_actions + rounds.actions
         rewards = jnp.where(rounds.valid, rounds.rewards, 0.0)
@@ -106,22 +106,22 @@ def _cells(history: History, n_contexts: int, n_actions: int) -> Cells:
     return fold_blocks(history, Cells(zeros, zeros, jnp.zeros(())), step)
 
 
-def _of_table(table: Table, counted: Cells, needs_forms: bool) -> Moments:
+def _moments_of_table(table: Table, cells: Cells, needs_forms: bool) -> Moments:
     flat = jnp.asarray(table.features).reshape(-1, table.dim)  # (X A, d)
-    played = flat * jnp.sqrt(counted.n)[:, None]
+    played = flat * jnp.sqrt(cells.n)[:, None]
     gram = played.T @ played
     forms = (jnp.zeros(()), jnp.zeros(()))
     if needs_forms:
-        forms = _smallest_forms(flat, gram, counted.n > 0)
-    b = (flat * counted.y[:, None]).sum(0)
+        forms = _smallest_forms(flat, gram, cells.n > 0)
+    b = (flat * cells.y[:, None]).sum(0)
     return Moments(gram, b, jnp.asarray(table.L, jnp.float64), *forms)
 
 
-def _of_history(candidate: Representation, history: History, needs_forms: bool) -> Moments:
+def _moments_of_history(candidate: Representation, history: History, needs_forms: bool) -> Moments:
     start = (jnp.zeros((candidate.dim, candidate.dim)), jnp.zeros(candidate.dim), jnp.zeros(()))
 
     def add(carry: tuple[Array, Array, Array], rounds: Rounds) -> tuple[Array, Array, Array]:
-        phi, played = _embedded(candidate, rounds)
+        phi, played = _embed_block(candidate, rounds)
         norms = jnp.sqrt((phi * phi).sum(-1))
         rewards = jnp.where(rounds.valid, rounds.rewards, 0.0)
         gram, b, largest = carry
@@ -130,30 +130,30 @@ def _of_history(candidate: Representation, history: History, needs_forms: bool) 
     gram, b, largest = fold_blocks(history, start, add)
     forms = (jnp.zeros(()), jnp.zeros(()))
     if needs_forms:
-        forms = _forms_of_history(candidate, history, gram)
+        forms = _smallest_smallest_forms_of_history(candidate, history, gram)
     return Moments(gram, b, largest, *forms)
 
 
-def _forms_of_history(
+def _smallest_smallest_forms_of_history(
     candidate: Representation, history: History, gram: Array
 ) -> tuple[Array, Array]:
     def step(carry: tuple[Array, Array], rounds: Rounds) -> tuple[Array, Array]:
-        _, played = _embedded(candidate, rounds)
+        _, played = _embed_block(candidate, rounds)
         plain, unit = _smallest_forms(played, gram, rounds.valid)
         return jnp.minimum(carry[0], plain), jnp.minimum(carry[1], unit)
 
     return fold_blocks(history, (jnp.full((), jnp.inf), jnp.full((), jnp.inf)), step)
 
 
-def _embedded(candidate: Representation, rounds: Rounds) -> tuple[Array, Array]:
-    """All embeddings of a block (block, A, d) and the played ones (block, d), zero if invalid."""
+def _embed_block(candidate: Representation, rounds: Rounds) -> tuple[Array, Array]:
+    """Return all embeddings of a block (block, A, d) and the played ones (block, d); invalid is 0."""
     phi = jax.vmap(candidate.embed)(rounds.contexts)
     phi = jnp.where(rounds.valid[:, None, None], phi, 0.0)
     return phi, jnp.take_along_axis(phi, rounds.actions[:, None, None], axis=1)[:, 0]
 
 
 def _smallest_forms(phi: Array, gram: Array, valid: Array) -> tuple[Array, Array]:
-    """Of phi^T gram phi, and of the same of unit vectors; a zero vector normalises to zero."""
+    """Return the smallest phi^T gram phi, and the same of unit vectors (a zero one stays zero)."""
     played = jnp.where(valid[:, None], phi, 0.0)
     forms = ((played @ gram) * played).sum(-1)
     norms = (played * played).sum(-1)

@@ -6,7 +6,7 @@ Both look at the matrix M of normalised embeddings of all samples, in the mean o
     Rayleigh: -min over unit vectors z of z.M z           (full HLS; z is trained, and minimises)
     weak:     -min over explored samples of u.M u         (weak HLS; u = phi / ||phi|| is constant)
 
-The regularizer lambda of the paper's formulas adds a constant and is left out. A zero embedding
+The regulariser lambda of the paper's formulas adds a constant and is left out. A zero embedding
 normalises to zero. `valid` (n,) marks the samples of an incomplete batch.
 """
 
@@ -19,45 +19,45 @@ Z_STEP = 0.1
 """Step of the unit vector's own descent; eigenvalues of M are at most one, so it is stable."""
 
 
-def normalised(phi: Array) -> Array:
-    """Rows of phi (n, d) with norm one; zero rows stay zero, with zero gradient."""
+def normalise(phi: Array) -> Array:
+    """Scale the rows of phi (n, d) to norm one; zero rows stay zero, with zero gradient."""
     squares = (phi * phi).sum(1, keepdims=True)
     return jnp.where(squares > 0, phi * lax.rsqrt(jnp.where(squares > 0, squares, 1.0)), 0.0)
 
 
 def design(phi: Array, valid: Array) -> Array:
-    """M (d, d) of a batch phi (n, d)."""
-    rows = normalised(phi) * valid[:, None]
+    """Return M (d, d) of a batch phi (n, d)."""
+    rows = normalise(phi) * valid[:, None]
     return rows.T @ rows / valid.sum()
 
 
 def weak(phi: Array, explored: Array, z: Array, valid: Array) -> Array:
-    """-min u.M u; gradients pass through M only."""
+    """Return -min u.M u; gradients pass through M only."""
     del z
-    u = lax.stop_gradient(normalised(explored))
+    u = lax.stop_gradient(normalise(explored))
     forms = ((u @ design(phi, valid)) * u).sum(1)  # (n,)
     return -jnp.where(valid > 0, forms, jnp.inf).min()
 
 
 def rayleigh(phi: Array, explored: Array, z: Array, valid: Array) -> Array:
-    """-z.M z at the current unit vector, which is constant for the network."""
+    """Return -z.M z at the current unit vector, which is constant for the network."""
     del explored
     z = lax.stop_gradient(z)
     return -(z @ design(phi, valid) @ z)
 
 
 def none(phi: Array, explored: Array, z: Array, valid: Array) -> Array:
-    """No spectral loss."""
+    """Return zero: no spectral loss."""
     del explored, z, valid
     return jnp.zeros((), dtype=phi.dtype)
 
 
-def descended(z: Array, phi: Array, valid: Array) -> Array:
-    """The unit vector after one step down the Rayleigh quotient of a batch."""
+def descend(z: Array, phi: Array, valid: Array) -> Array:
+    """Return the unit vector after one step down the Rayleigh quotient of a batch."""
     M = lax.stop_gradient(design(phi, valid))
     image = M @ z
-    moved = z - Z_STEP * 2.0 * (image - (z @ image) * z)
-    return moved * lax.rsqrt((moved * moved).sum())
+    lower = z - Z_STEP * 2.0 * (image - (z @ image) * z)
+    return lower * lax.rsqrt((lower * lower).sum())
 
 
 REGULARISERS: dict[str, Callable[[Array, Array, Array, Array], Array]] = {
@@ -68,5 +68,5 @@ REGULARISERS: dict[str, Callable[[Array, Array, Array, Array], Array]] = {
 
 
 def is_saddle(loss: str) -> bool:
-    """Whether the unit vector is trained against the network."""
+    """Return whether the unit vector is trained against the network."""
     return loss == "rayleigh"

@@ -12,7 +12,7 @@ import jax.numpy as jnp
 from jax import Array
 
 MEMORY = 0.5
-"""What all that was seen before a phase counts in the next."""
+"""Weight in a new phase of everything that was seen before it."""
 
 FIT_STEPS = 30
 
@@ -25,25 +25,25 @@ class Stack(NamedTuple):
 
 
 def empty_stack(n_predictors: int) -> Stack:
-    """The sums before any prediction; they give equal weights."""
+    """Return the sums before any prediction; they give equal weights."""
     equal = jnp.full(n_predictors, 1.0 / n_predictors, dtype=jnp.float64)
     return Stack(jnp.eye(n_predictors, dtype=jnp.float64), equal)
 
 
-def stacked(stack: Stack, predicted: Array, reward: Array, counts: Array) -> Stack:
-    """The sums after one more round, if it counts."""
+def add_predictions(stack: Stack, predicted: Array, reward: Array, counts: Array) -> Stack:
+    """Return the sums after one more round, if it counts."""
     p = jnp.where(counts, predicted, 0.0)
     return Stack(stack.gram + p[:, None] * p, stack.cross + reward * p)
 
 
-def faded(stack: Stack) -> Stack:
-    """The sums at the start of a phase."""
+def fade(stack: Stack) -> Stack:
+    """Return the sums at the start of a phase, in which earlier rounds count less."""
     start = empty_stack(len(stack.cross))
     return Stack(*[old + MEMORY * (new - old) for old, new in zip(start, stack, strict=True)])
 
 
-def weights(stack: Stack) -> Array:
-    """The w >= 0 of sum 1 with the least squared error, (E,), by Frank-Wolfe steps.
+def fit_weights(stack: Stack) -> Array:
+    """Return the w >= 0 of sum 1 with the least squared error, (E,), by Frank-Wolfe steps.
 
     Exact for up to two predictors, close for more.
     """

@@ -1,4 +1,4 @@
-"""How is a network trained at the end of a phase? Passes over the history, in one compiled loop.
+"""How is a network trained at the end of a phase? By passes over the history, in one compiled loop.
 
     c_reg * (spectral loss of all samples) + (mean squared error of explored samples)
 
@@ -29,8 +29,9 @@ from banditsrl.arguments import at_least, count, one_of, positive
 from banditsrl.core.history import History
 from banditsrl.core.settings import setting
 from banditsrl.errors import InvalidArgument
-from banditsrl.representations.network import Network, Weights
-from banditsrl.selection.spectral_losses import REGULARISERS, descended, is_saddle
+from banditsrl.representations.network import Network, NetworkWeights
+from banditsrl.selection.shuffling import mix_bits, shuffle
+from banditsrl.selection.spectral_losses import REGULARISERS, descend, is_saddle
 
 OPTIMIZERS: dict[str, Callable[[float], optax.GradientTransformation]] = {
     "sgd": optax.sgd,
@@ -40,7 +41,7 @@ SCHEDULES = ("constant", "cosine")
 PASSES_OVER = ("all", "explored")
 
 LEAST = 4
-"""A pass over explored samples is at least as long as one in so many of all."""
+"""A pass over explored samples has at least this fraction (one in four) of all samples."""
 
 
 class Training(eqx.Module):
@@ -52,17 +53,23 @@ class Training(eqx.Module):
     """
 
     _: KW_ONLY
-    loss: str = setting("weak", "spectral loss of the network: none, weak or rayleigh")
-    loss_weight: float = setting(1.0, "c_reg, the weight of the spectral loss")
-    optimizer: Any = setting("sgd", "sgd, adam, or an Optax transformation")
-    learning_rate: float = setting(1e-3, "step size of the optimizer")
-    schedule: str = setting("constant", "step size within a phase: constant or cosine")
-    decay: float = setting(0.0, "weight decay, divided by the square root of the samples")
-    every_weight: float = setting(0.0, "weight of the squared error of all samples, besides")
-    batch: int = setting(128, "samples per step")
-    passes: int = setting(30, "passes per phase")
-    passes_over: str = setting("all", "what a pass is as long as: all samples, or explored ones")
-    max_updates: int | None = setting(None, "most steps per phase; no limit when None")
+    loss: str = setting("weak", "Spectral loss of the network: none, weak or rayleigh.")
+    loss_weight: float = setting(1.0, "Weight c_reg of the spectral loss.")
+    optimizer: Any = setting("sgd", "Optimizer: sgd, adam, or an Optax transformation.")
+    learning_rate: float = setting(1e-3, "Step size of the optimizer.")
+    schedule: str = setting("constant", "Step size within a phase: constant or cosine.")
+    decay: float = setting(
+        0.0, "Weight decay, divided by the square root of the number of samples."
+    )
+    every_weight: float = setting(0.0, "Weight of an additional squared error over all samples.")
+    batch: int = setting(128, "Samples per training step.")
+    passes: int = setting(30, "Passes over the samples per phase.")
+    passes_over: str = setting(
+        "all", "Length of one training pass: all samples, or explored samples only."
+    )
+    max_updates: int | None = setting(
+        None, "Largest number of training steps per phase; None means no limit."
+    )
 
     def __check_init__(self) -> None:
         one_of("loss", self.loss, tuple(REGULARISERS))
@@ -92,22 +99,22 @@ class Training(eqx.Module):
         return self.optimizer
 
     def n_updates(self, n: Array, n_explored: Array) -> Array:
-        """Steps in a phase with n samples: none before one batch of explored samples exists."""
+        """Return the training steps of a phase: none before one batch of explored samples exists."""
         steps = self.passes * self.updates_per_pass(self.pass_length(n, n_explored))
         if self.max_updates is not None:
             steps = jnp.minimum(steps, self.max_updates)
         return jnp.where(n_explored >= self.batch, steps, 0)
 
     def pass_length(self, n: Array, n_explored: Array) -> Array:
-        """Samples in a pass."""
+        """Return the number of samples in a pass."""
         return n if self.passes_over == "all" else jnp.maximum(n_explored, n // LEAST)
 
     def updates_per_pass(self, length: Array) -> Array:
-        """The last batch of a pass may be incomplete."""
+        """Return the number of steps in a pass; its last batch may be incomplete."""
         return (length + self.batch - 1) // self.batch
 
 
-class Batch(NamedTuple):
+class TrainingBatch(NamedTuple):
     """What one step of training looks at."""
 
     explored: Array  # (n,) rounds for the squared error
@@ -115,17 +122,17 @@ class Batch(NamedTuple):
     valid: Array  # (n,) 0 for the missing samples of an incomplete batch, float32
 
 
-class Losses(NamedTuple):
-    """What one step of training paid."""
+class TrainingLosses(NamedTuple):
+    """The two losses of one training step."""
 
     squared: Array
     spectral: Array
 
 
-def trained(
-    training: Training, network: Network, weights: Weights, history: History, key: Array
-) -> tuple[Weights, Losses]:
-    """The weights after a phase's training, and the losses of its last step."""
+def train(
+    training: Training, network: Network, weights: NetworkWeights, history: History, key: Array
+) -> tuple[NetworkWeights, TrainingLosses]:
+    """Return the weights after a phase's training, and the losses of its last step."""
     explored = ~history.certified & (jnp.arange(history.capacity) < history.n)
     n_explored = explored.sum(dtype=jnp.int32)
     rounds = jnp.nonzero(explored, size=history.capacity, fill_value=0)[0].astype(jnp.int32)
@@ -137,7 +144,7 @@ def trained(
 
     def step(i: Array, carry: Any) -> Any:
         trainable, z, opt_state, _ = carry
-        batch = _dealt(training, i, rounds, n_explored, history.n, salt)
+        batch = _deal_batch(training, i, rounds, n_explored, history.n, salt)
         gradients, (z, losses) = jax.grad(_objective, has_aux=True)(
             trainable, z, training, network, history, batch
         )
@@ -150,9 +157,9 @@ def trained(
         return optax.apply_updates(trainable, updates), z, opt_state, losses
 
     unknown = jnp.full((), jnp.nan, dtype=jnp.float32)  # where nothing is trained
-    start = (trainable, weights.z, optimizer.init(trainable), Losses(unknown, unknown))
+    start = (trainable, weights.z, optimizer.init(trainable), TrainingLosses(unknown, unknown))
     (body, omega), z, _, losses = jax.lax.fori_loop(0, n_updates, step, start)
-    return Weights(body, omega, z), losses
+    return NetworkWeights(body, omega, z), losses
 
 
 def _objective(
@@ -161,14 +168,15 @@ def _objective(
     training: Training,
     network: Network,
     history: History,
-    batch: Batch,
-) -> tuple[Array, tuple[Array, Losses]]:
+    batch: TrainingBatch,
+) -> tuple[Array, tuple[Array, TrainingLosses]]:
     body, omega = trainable
     spectral_on = training.loss != "none" and training.loss_weight > 0
     needs_all = spectral_on or training.every_weight > 0
     rounds = jnp.concatenate([batch.explored, batch.every]) if needs_all else batch.explored
     contexts = jax.tree.map(lambda buffer: buffer[rounds], history.contexts)
-    phi = network.embed_rows(body, contexts, history.actions[rounds])
+    current = network.at(NetworkWeights(body, omega, z))
+    phi = current.embed_pairs(contexts, history.actions[rounds])
     explored, every = phi[: training.batch], phi[-training.batch :]
 
     def mean_square(phi: Array, rounds: Array) -> Array:
@@ -180,14 +188,14 @@ def _objective(
         squared += training.every_weight * mean_square(every, batch.every)
     spectral = REGULARISERS[training.loss](every, explored, z, batch.valid)
     if is_saddle(training.loss):
-        z = descended(z, every, batch.valid)
-    return squared + training.loss_weight * spectral, (z, Losses(squared, spectral))
+        z = descend(z, every, batch.valid)
+    return squared + training.loss_weight * spectral, (z, TrainingLosses(squared, spectral))
 
 
-def _dealt(
+def _deal_batch(
     training: Training, i: Array, rounds: Array, n_explored: Array, n: Array, salt: Array
-) -> Batch:
-    """The rounds of step i."""
+) -> TrainingBatch:
+    """Return the rounds of training step i."""
     length = training.pass_length(n, n_explored)
     per_pass = training.updates_per_pass(length)
     at, within = i // per_pass, i % per_pass
@@ -195,15 +203,15 @@ def _dealt(
     valid = position < length
     position = jnp.minimum(position, length - 1)
     overall = at.astype(jnp.uint32) * length.astype(jnp.uint32) + position.astype(jnp.uint32)
-    turn, place = _turned(overall, n_explored)
-    explored = rounds[shuffled(place, n_explored, salt ^ (2 * turn + 1))]
-    turn, place = _turned(overall, n)
-    every = shuffled(place, n, salt ^ _mixed(2 * turn))
-    return Batch(explored, every, valid.astype(jnp.float32))
+    turn, place = _turn_of(overall, n_explored)
+    explored = rounds[shuffle(place, n_explored, salt ^ (2 * turn + 1))]
+    turn, place = _turn_of(overall, n)
+    every = shuffle(place, n, salt ^ mix_bits(2 * turn))
+    return TrainingBatch(explored, every, valid.astype(jnp.float32))
 
 
-def _turned(overall: Array, size: Array) -> tuple[Array, Array]:
-    """Which turn through `size` samples a position is in, and where in it."""
+def _turn_of(overall: Array, size: Array) -> tuple[Array, Array]:
+    """Return which turn through `size` samples a position is in, and where in that turn."""
     length = jnp.maximum(size, 1).astype(jnp.uint32)
     return overall // length, overall % length
 
@@ -213,37 +221,3 @@ def _rate(training: Training, i: Array, n_updates: Array) -> Array:
         return jnp.ones((), dtype=jnp.float32)
     share = i.astype(jnp.float32) / jnp.maximum(n_updates, 1).astype(jnp.float32)
     return 0.5 * (1.0 + jnp.cos(jnp.float32(jnp.pi) * share))
-
-
-def shuffled(position: Array, size: Array, salt: Array) -> Array:
-    """Where a shuffle of 0..size-1, one of its own for each salt, puts each position (int32).
-
-    A Feistel network on pairs (l, r) with l < a, r < b and a b barely above `size`; a position
-    that lands beyond the end walks on until it is back inside, which keeps it a permutation.
-    """
-    size = jnp.asarray(size).astype(jnp.uint32)
-    a = jnp.ceil(jnp.sqrt(size.astype(jnp.float32))).astype(jnp.uint32)
-    b = (size + a - 1) // a
-    start = jnp.asarray(position).astype(jnp.uint32)
-    salt = jnp.broadcast_to(jnp.asarray(salt).astype(jnp.uint32), start.shape)
-
-    def encrypt(x: Array) -> Array:
-        left, right = x // b, x % b
-        for k in range(3):
-            left = (left + _mixed(right ^ _mixed(salt + jnp.uint32(2 * k))) % a) % a
-            right = (right + _mixed(left ^ _mixed(salt + jnp.uint32(2 * k + 1))) % b) % b
-        return left * b + right
-
-    def walk(x: Array) -> Array:
-        return jnp.where(x >= size, encrypt(x), x)
-
-    inside = jax.lax.while_loop(lambda x: (x >= size).any(), walk, encrypt(start))
-    return inside.astype(jnp.int32)
-
-
-def _mixed(x: Array) -> Array:
-    """MurmurHash3's finalizer: every bit of x (uint32) moves every bit of the result."""
-    x = jnp.asarray(x).astype(jnp.uint32)
-    for shift, factor in ((16, 0x85EBCA6B), (13, 0xC2B2AE35)):
-        x = (x ^ (x >> shift)) * jnp.uint32(factor)
-    return x ^ (x >> 16)

@@ -1,0 +1,120 @@
+"""Which settings does a policy with a test have? One list for all of them.
+
+`TestedPolicy` declares the settings of the test and builds the `Certificate` that a policy has.
+`PolicyAroundBase` adds the base algorithm that is asked where the test does not pass. How rounds are
+played is written in each policy.
+"""
+
+from abc import abstractmethod
+from dataclasses import KW_ONLY
+from typing import Any, TypeVar
+
+import equinox as eqx
+from jax import Array
+
+from banditsrl.arguments import at_least, flag, one_of, positive, probability
+from banditsrl.core.adapters import as_policy
+from banditsrl.core.policy import Policy, RidgeSettings
+from banditsrl.core.settings import setting
+from banditsrl.policies.base_player import BasePlayer, make_player
+from banditsrl.selection.certificate import RADII, Certificate
+from banditsrl.selection.conventions import CONVENTIONS, Conventions
+
+StateT = TypeVar("StateT")
+
+DEFAULTS = RidgeSettings(sigma=None, lam=1.0, delta=0.01, conventions="paper")
+"""Settings where neither the policy nor its base says anything."""
+
+
+class TestedPolicy(Policy[StateT]):
+    """A policy that has a certificate. A subclass owes `certificate`, by `make_certificate`."""
+
+    _: KW_ONLY
+    sigma: float | None = setting(None, "Noise level; by default the base's, else estimated.")
+    lam: float | None = setting(None, "Ridge parameter lambda; by default the base's, else 1.")
+    delta: float | None = setting(None, "Level of the test; by default the base's, else 0.01.")
+    delta_decay: float = setting(0.0, "Exponent p of the schedule delta / t^p; 0 is constant.")
+    glrt_scale: float | None = setting(1.0, "alpha_GLRT; 0 or None switches the test off.")
+    radius: str = setting("trace", "Radius of the test: trace (the paper's), or determinant.")
+    conventions: str | None = setting(None, "paper or authors; by default the base's, else paper.")
+
+    def __check_init__(self) -> None:
+        if self.agreed.sigma is not None:
+            positive("sigma", self.agreed.sigma)
+        positive("lam", self.agreed.lam)
+        probability("delta", self.agreed.delta)
+        at_least("delta_decay", self.delta_decay, 0.0)
+        if self.glrt_scale is not None:
+            at_least("glrt_scale", self.glrt_scale, 0.0)
+        one_of("radius", self.radius, RADII)
+        one_of("conventions", self.agreed.conventions, tuple(CONVENTIONS))
+
+    @property
+    def inherited(self) -> RidgeSettings:
+        """Settings that hold where this policy says nothing."""
+        return DEFAULTS
+
+    @property
+    def agreed(self) -> RidgeSettings:
+        """Settings that hold: what was set here, or else what is inherited."""
+        given = RidgeSettings(self.sigma, self.lam, self.delta, self.conventions)  # type: ignore[arg-type]  # None means inherited
+        pairs = zip(given, self.inherited, strict=True)
+        return RidgeSettings(*[other if own is None else own for own, other in pairs])
+
+    @property
+    def rules(self) -> Conventions:
+        """What the conventions stand for."""
+        return CONVENTIONS[self.agreed.conventions]
+
+    @property
+    @abstractmethod
+    def certificate(self) -> Certificate:
+        """The test."""
+
+    def make_certificate(self, *, tie: float, refuses_twins: bool) -> Certificate:
+        """Return the test with these settings."""
+        return Certificate(
+            lam=self.agreed.lam,
+            scale=self.glrt_scale,
+            radius=self.radius,
+            conventions=self.rules,
+            tie=tie,
+            refuses_twins=refuses_twins,
+        )
+
+    def delta_after(self, n: Array) -> Array:
+        """Return delta of the round after n rounds, before candidates share it."""
+        return self.agreed.delta / (n + 1.0) ** self.delta_decay
+
+
+class PolicyAroundBase(TestedPolicy[StateT]):
+    """A policy that asks a base algorithm where the test does not pass."""
+
+    _: KW_ONLY
+    base: Policy[Any] = eqx.field(converter=lambda base: as_policy(base, "base"))
+    warm_start: bool = setting(
+        True, "Whether a linear base shares all statistics; if not, it starts afresh each phase."
+    )
+
+    def __check_init__(self) -> None:
+        flag("warm_start", self.warm_start)
+
+    @property
+    def inherited(self) -> RidgeSettings:
+        """A linear base's settings."""
+        return self.base.ridge_settings or DEFAULTS
+
+    @property
+    def player(self) -> BasePlayer:
+        """How the base is asked and taught."""
+        return make_player(
+            self.base,
+            warm_start=self.warm_start,
+            lam=self.agreed.lam,
+            conventions=self.agreed.conventions,
+        )
+
+    @property
+    def pmf_draws(self) -> int:
+        """As many as behind the base's pmf."""
+        return self.base.pmf_draws

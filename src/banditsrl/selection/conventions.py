@@ -1,0 +1,94 @@
+"""Where do the authors' experiments differ from their paper? Every difference, named once.
+
+A policy has a setting `conventions`, "paper" or "authors". It stands for one object of this file, and
+every place where the two differ asks that object.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from jax import Array
+
+from banditsrl.linear.bounds import Number, authors_beta, beta, ucb_width
+from banditsrl.registry import Registry
+
+
+@dataclass(frozen=True)
+class Conventions:
+    """The choices in which the paper and the authors' experiments differ.
+
+    Attributes:
+        radius: Radius of the confidence ellipsoid of the test.
+        squared_test: The test is gap^2 / (2 norm^2) > s beta^2 instead of gap / norm > s beta.
+        tie_of_tables: Predicted gaps below this leave a context of a fixed embedding undecided.
+        tie_of_networks: The same for the embedding of a network.
+        waits_for_batch: A network's test waits for one training batch of explored samples.
+        offset: The elimination offset, by name.
+        elimination_is_final: A candidate that has left Phi_t never comes back.
+        fits_in_ball: Errors are those of the best theta in the ball, not of the ridge fit.
+        starts_with_first: The first candidate is played until the first choice, not a random one.
+        shares_delta: Candidates share delta, and the base's part shrinks from phase to phase.
+        scales_whole_width: alpha_UCB multiplies the whole width, not only its noise term.
+    """
+
+    radius: Callable[..., Array]
+    squared_test: bool
+    tie_of_tables: float
+    tie_of_networks: float
+    waits_for_batch: bool
+    offset: str
+    elimination_is_final: bool
+    fits_in_ball: bool
+    starts_with_first: bool
+    shares_delta: bool
+    scales_whole_width: bool
+
+    def ucb_width(
+        self,
+        log_det: Number,
+        *,
+        delta: Number,
+        sigma: Number,
+        lam: Number,
+        B: Number,
+        scale: Number,
+    ) -> Array:
+        """Return C_UCB, with alpha_UCB = `scale` where these conventions put it."""
+        if self.scales_whole_width:
+            return scale * ucb_width(log_det, delta=delta, sigma=sigma, lam=lam, B=B)
+        return ucb_width(log_det, delta=delta, sigma=sigma, lam=lam, B=B, scale=scale)
+
+
+CONVENTIONS: Registry[Conventions] = Registry("set of conventions")
+CONVENTIONS.add(
+    "paper",
+    Conventions(
+        radius=beta,
+        squared_test=False,
+        tie_of_tables=0.0,
+        tie_of_networks=0.0,
+        waits_for_batch=False,
+        offset="paper",
+        elimination_is_final=False,
+        fits_in_ball=True,
+        starts_with_first=False,
+        shares_delta=True,
+        scales_whole_width=False,
+    ),
+)
+CONVENTIONS.add(
+    "authors",
+    Conventions(
+        radius=authors_beta,
+        squared_test=True,
+        tie_of_tables=0.01,
+        tie_of_networks=0.001,
+        waits_for_batch=True,
+        offset="tight",
+        elimination_is_final=True,
+        fits_in_ball=False,
+        starts_with_first=True,
+        shares_delta=False,
+        scales_whole_width=True,
+    ),
+)
