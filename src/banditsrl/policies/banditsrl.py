@@ -23,7 +23,7 @@ from banditsrl.core.representation import Representation
 from banditsrl.core.settings import setting
 from banditsrl.errors import InvalidArgument
 from banditsrl.linear.bounds import OFFSETS, phase_level
-from banditsrl.linear.ridge import Ridge, cropped, empty, padded
+from banditsrl.linear.ridge import Ridge, crop, empty_ridge
 from banditsrl.numerics.precision import in_float64
 from banditsrl.numerics.seed_axis import look_up
 from banditsrl.policies.linear_policy import LinearPolicy, known_or
@@ -111,7 +111,7 @@ class BanditSRL(CertifiedPolicy):
         m = jax.random.randint(key, (), 0, self.n_candidates, dtype=jnp.int32)
         first = jnp.zeros_like(m) if self.authors else m
         return CertifiedState(
-            ridge=empty(self.padded_dim, self.settings.lam),
+            ridge=empty_ridge(self.padded_dim, self.settings.lam),
             base=self.fresh_base(self.padded_dim, base_key),
             representation=first,
             active=jnp.ones(self.n_candidates, dtype=bool),
@@ -215,7 +215,7 @@ class BanditSRL(CertifiedPolicy):
         dim, lam = cast(BanditSRL, other).padded_dim, self.settings.lam
 
         def resized(ridge: Ridge) -> Ridge:
-            return cropped(ridge, dim) if dim < self.padded_dim else padded(ridge, dim, lam=lam)
+            return crop(ridge, dim) if dim < self.padded_dim else _pad(ridge, dim, lam=lam)
 
         if dim == self.padded_dim:
             return state
@@ -262,3 +262,18 @@ def _agree(state: CertifiedState, history: History) -> None:
         raise InvalidArgument(
             f"history must hold the {int(n[1])} rounds that the state has learned, got {int(n[0])}."
         )
+
+
+def _pad(ridge: Ridge, dim: int, *, lam: float) -> Ridge:
+    """Return the statistics of features with zeros appended up to `dim`."""
+    rest = jnp.eye(dim, dtype=jnp.float64)[:, ridge.b.shape[0] :]
+    return ridge._replace(
+        V=jnp.concatenate([_tall(ridge.V, dim), lam * rest], axis=1),
+        root=jnp.concatenate([_tall(ridge.root, dim), rest / jnp.sqrt(lam)], axis=1),
+        b=_tall(ridge.b, dim),
+        theta=_tall(ridge.theta, dim),
+    )
+
+
+def _tall(array: Array, dim: int) -> Array:
+    return jnp.pad(array, [(0, dim - array.shape[0])] + [(0, 0)] * (array.ndim - 1))

@@ -11,7 +11,7 @@ from banditsrl.core.history import History
 from banditsrl.core.policy import keeps_history
 from banditsrl.core.representation import Representation
 from banditsrl.errors import InvalidArgument
-from banditsrl.linear.ridge import REFRESH_GROWTH, empty
+from banditsrl.linear.ridge import REFRESH_GROWTH, empty_ridge
 from banditsrl.numerics.precision import in_float64
 from banditsrl.policies.linear_policy import LinearPolicy, known_or, largest_norm
 from banditsrl.representations.table import as_representation
@@ -65,7 +65,7 @@ class GLRT(CertifiedPolicy):
         """Empty statistics."""
         dim = self.embedding.dim
         return CertifiedState(
-            ridge=empty(dim, self.settings.lam),
+            ridge=empty_ridge(dim, self.settings.lam),
             base=self.fresh_base(dim, key),
             representation=jnp.zeros((), dtype=jnp.int32),
             active=jnp.ones(1, dtype=bool),

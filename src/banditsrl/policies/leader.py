@@ -31,8 +31,8 @@ from banditsrl.core.policy import CONVENTIONS, Choice, Policy, untested
 from banditsrl.core.representation import Representation
 from banditsrl.core.settings import setting
 from banditsrl.linear.bounds import OFFSETS, ucb_width
-from banditsrl.linear.likelihood_ratio import score
-from banditsrl.linear.ridge import Ridge, cropped, empty, noise_estimate, observed
+from banditsrl.linear.likelihood_ratio import score_actions
+from banditsrl.linear.ridge import Ridge, add_sample, crop, empty_ridge, estimate_noise
 from banditsrl.numerics.precision import in_float64
 from banditsrl.numerics.seed_axis import select_row
 from banditsrl.policies.linear_policy import known_or, largest_norm
@@ -88,7 +88,7 @@ class Leader(Policy):
         """Empty statistics of every candidate."""
         del key
         n = len(self.representations)
-        ridges = tuple(empty(r.dim, self.lam) for r in self.representations)
+        ridges = tuple(empty_ridge(r.dim, self.lam) for r in self.representations)
         return LeaderState(ridges, jnp.ones(n, dtype=bool), jnp.zeros(n, dtype=jnp.float64))
 
     @in_float64
@@ -120,7 +120,7 @@ class Leader(Policy):
         reward = check_reward(reward)
         embedded = [r.embed(context) for r in self.representations]
         ridges = tuple(
-            observed(ridge, select_row(phi, action), reward)
+            add_sample(ridge, select_row(phi, action), reward)
             for ridge, phi in zip(state.ridges, embedded, strict=True)
         )
         norms = jnp.stack(
@@ -144,7 +144,7 @@ class Leader(Policy):
             lam=self.lam,
             in_ball=self.conventions != "authors",
         )
-        ridges = tuple(cropped(fits.ridge(m), r.dim) for m, r in enumerate(self.representations))
+        ridges = tuple(crop(fits.ridge(m), r.dim) for m, r in enumerate(self.representations))
         if not self.eliminate:
             return state._replace(ridges=ridges)
         return LeaderState(ridges, self._compatible(state, fits), state.largest_norm)
@@ -154,12 +154,12 @@ class Leader(Policy):
         return {"active": state.active}
 
     def _ucb(self, representation: Representation, ridge: Ridge, context: Any) -> Array:
-        scores = score(ridge.root, ridge.theta, representation.embed(context))
+        scores = score_actions(ridge.root, ridge.theta, representation.embed(context))
         authors = self.conventions == "authors"
         width = ucb_width(
             ridge.log_det,
             delta=self.delta if authors else self.delta / len(self.representations),
-            sigma=known_or(self.sigma, noise_estimate(ridge, jnp.asarray(representation.dim))),
+            sigma=known_or(self.sigma, estimate_noise(ridge, jnp.asarray(representation.dim))),
             lam=self.lam,
             B=known_or(representation.B, jnp.sqrt((ridge.theta**2).sum())),
             scale=1.0 if authors else self.ucb_scale,

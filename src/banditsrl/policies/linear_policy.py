@@ -27,8 +27,15 @@ from banditsrl.core.policy import CONVENTIONS, Choice, Policy, untested
 from banditsrl.core.representation import Representation
 from banditsrl.core.settings import setting
 from banditsrl.errors import InvalidArgument
-from banditsrl.linear.likelihood_ratio import Scores, score
-from banditsrl.linear.ridge import REFRESH_GROWTH, Ridge, empty, noise_estimate, observed, refreshed
+from banditsrl.linear.likelihood_ratio import Scores, score_actions
+from banditsrl.linear.ridge import (
+    REFRESH_GROWTH,
+    Ridge,
+    add_sample,
+    empty_ridge,
+    estimate_noise,
+    recompute,
+)
 from banditsrl.numerics.precision import in_float64
 from banditsrl.numerics.seed_axis import select_row
 from banditsrl.representations.table import Table, as_representation
@@ -107,14 +114,14 @@ class LinearPolicy(Policy):
     def init(self, key: Array) -> LinearState:
         """Empty statistics."""
         del key
-        return LinearState(empty(self._embedding.dim, self.lam), jnp.zeros((), jnp.float64))
+        return LinearState(empty_ridge(self._embedding.dim, self.lam), jnp.zeros((), jnp.float64))
 
     @in_float64
     def act(self, state: LinearState, context: Any, mask: Any, key: Array) -> Choice:
         """Choose by the rule; without a test the choice is never certified."""
         phi = self._embedding.embed(context)
         available = check_mask(mask, self._embedding.n_actions)
-        scores = score(state.ridge.root, state.ridge.theta, phi)
+        scores = score_actions(state.ridge.root, state.ridge.theta, phi)
         view = viewed(
             scores,
             state.ridge,
@@ -122,7 +129,7 @@ class LinearPolicy(Policy):
             level=jnp.asarray(self.delta),
             step=state.ridge.n + 1.0,
             sigma=known_or(
-                self.sigma, noise_estimate(state.ridge, jnp.asarray(float(self._embedding.dim)))
+                self.sigma, estimate_noise(state.ridge, jnp.asarray(float(self._embedding.dim)))
             ),
             B=known_or(self._embedding.B, jnp.sqrt((state.ridge.theta**2).sum())),
         )
@@ -142,13 +149,13 @@ class LinearPolicy(Policy):
         phi = self._embedding.embed(context)
         norm = largest_norm(self._embedding, phi, state.largest_norm)
         played = select_row(phi, check_action(action, phi.shape[0]))
-        return LinearState(observed(state.ridge, played, check_reward(reward)), norm)
+        return LinearState(add_sample(state.ridge, played, check_reward(reward)), norm)
 
     @in_float64
     def refresh(self, state: LinearState, history: History, key: Array) -> LinearState:
         """Recompute the square root of V^-1, against drift."""
         del history, key
-        return state._replace(ridge=refreshed(state.ridge, lam=self.lam))
+        return state._replace(ridge=recompute(state.ridge, lam=self.lam))
 
     @property
     def phase_growth(self) -> float | None:

@@ -23,8 +23,8 @@ from banditsrl.core.history import History, Rounds, fold_blocks
 from banditsrl.core.policy import unmapped_lanes
 from banditsrl.core.settings import setting
 from banditsrl.linear.likelihood_ratio import Ratio
-from banditsrl.linear.ridge import Ridge, empty, from_spectrum, squared_error
-from banditsrl.linear.spectra import spectrum
+from banditsrl.linear.ridge import Ridge, empty_ridge, ridge_from_spectrum, squared_error
+from banditsrl.linear.spectra import decompose
 from banditsrl.numerics.precision import in_float64
 from banditsrl.representations.network import Network, Weights
 from banditsrl.selection.certificate import CertifiedPolicy, CertifiedState, Facts
@@ -115,7 +115,7 @@ class NNBanditSRL(CertifiedPolicy):
         weights_key, base_key = jax.random.split(key)
         dim, weights = self.network.dim, self.network.fresh(weights_key)
         return CertifiedState(
-            ridge=self._with_output_layer(empty(dim, self.settings.lam), weights),
+            ridge=self._with_output_layer(empty_ridge(dim, self.settings.lam), weights),
             base=self.fresh_base(dim, base_key),
             representation=jnp.zeros((), dtype=jnp.int32),
             active=jnp.ones(1, dtype=bool),
@@ -201,9 +201,9 @@ class NNBanditSRL(CertifiedPolicy):
         if self.guarded:
             weights = self._better(known.weights, weights, history)
         sums = self._sums(weights, history)
-        found = spectrum(sums.gram)
+        found = decompose(sums.gram)
         n = history.n.astype(jnp.float64)
-        ridge = from_spectrum(found, sums.gram, sums.b, n, sums.yy, lam=self.settings.lam)
+        ridge = ridge_from_spectrum(found, sums.gram, sums.b, n, sums.yy, lam=self.settings.lam)
         return state._replace(
             ridge=self._with_output_layer(ridge, weights),
             base=self.fresh_base(self.network.dim, base_key),

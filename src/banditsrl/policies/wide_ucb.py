@@ -34,10 +34,10 @@ from banditsrl.core.settings import setting
 from banditsrl.errors import InvalidArgument
 from banditsrl.linear.blocks import (
     Blocks,
-    block_observed,
-    block_refreshed,
-    block_scores,
+    add_block_sample,
     empty_blocks,
+    recompute_blocks,
+    score_blocks,
 )
 from banditsrl.numerics.precision import in_float64
 from banditsrl.representations.wide import Scaling, Wide
@@ -118,7 +118,7 @@ class WideUCB(Policy):
     def scores(self, state: WideState, context: Any) -> tuple[Array, Array]:
         """Values and norms of every action under every embedding, (E, A) each."""
         found = [
-            block_scores(learner.blocks, wide.embed(learner.scaling, context))
+            score_blocks(learner.blocks, wide.embed(learner.scaling, context))
             for wide, learner in zip(self.wides, state.learners, strict=True)
         ]
         values, norms = (jnp.stack(part) for part in zip(*found, strict=True))
@@ -144,7 +144,7 @@ class WideUCB(Policy):
         for wide, (scaling, blocks) in zip(self.wides, state.learners, strict=True):
             psi = wide.embed(scaling, context)[action]
             predicted.append(psi @ blocks.theta[action])
-            learners.append(Learner(scaling, block_observed(blocks, psi, action, reward)))
+            learners.append(Learner(scaling, add_block_sample(blocks, psi, action, reward)))
         explored = ~jnp.asarray(certified)
         stack = stacked(state.stack, jnp.stack(predicted), reward, explored)
         return WideState(tuple(learners), stack, state.weights)
@@ -171,7 +171,7 @@ class WideUCB(Policy):
 
         known = (history.n == 0) | (history.n > self.n_scaling)
         scaling, blocks = jax.lax.cond(known, lambda: learner, anew)
-        return Learner(scaling, block_refreshed(blocks))
+        return Learner(scaling, recompute_blocks(blocks))
 
     def _rebuilt(self, wide: Wide, scaling: Scaling, history: History) -> Blocks:
         """The sums of all rounds in a new scaling; V^-1 and theta are left to be recomputed."""

@@ -32,8 +32,8 @@ from banditsrl.core.policy import CONVENTIONS, Choice, Policy, learned
 from banditsrl.core.settings import setting
 from banditsrl.errors import InvalidType
 from banditsrl.linear.bounds import authors_beta, beta, ucb_width
-from banditsrl.linear.likelihood_ratio import Ratio, ratio, score
-from banditsrl.linear.ridge import Ridge, empty, noise_estimate, observed, refreshed
+from banditsrl.linear.likelihood_ratio import Ratio, likelihood_ratio, score_actions
+from banditsrl.linear.ridge import Ridge, add_sample, empty_ridge, estimate_noise, recompute
 from banditsrl.numerics.precision import in_float64
 from banditsrl.numerics.seed_axis import indices, select_row
 from banditsrl.policies.linear_policy import LinearPolicy, known_or, viewed
@@ -189,8 +189,8 @@ class CertifiedPolicy(Policy):
         available = check_mask(mask, phi.shape[0])
         facts = self.facts(state)
         test_level, base_level = self.levels(state)
-        scores = score(state.ridge.root, state.ridge.theta, phi)
-        found = ratio(scores, available, jnp.asarray(self.tie if self.authors else 0.0))
+        scores = score_actions(state.ridge.root, state.ridge.theta, phi)
+        found = likelihood_ratio(scores, available, jnp.asarray(self.tie if self.authors else 0.0))
         certified, threshold = self.tested(found, state, facts, test_level)
         certified = certified & self.may_certify(state, found, available)
         action, pmf = self._explore(
@@ -223,7 +223,7 @@ class CertifiedPolicy(Policy):
             taught = self._taught(base, context, phi, action, reward)
             base = jax.tree.map(lambda old, new: jnp.where(certified, old, new), base, taught)
         return state._replace(
-            ridge=observed(state.ridge, select_row(phi, action), reward),
+            ridge=add_sample(state.ridge, select_row(phi, action), reward),
             base=base,
             largest_norm=self.seen(state, phi),
         )
@@ -253,7 +253,7 @@ class CertifiedPolicy(Policy):
 
     def noise(self, ridge: Ridge, facts: Facts) -> Array:
         """sigma, given or estimated."""
-        return known_or(self.settings.sigma, noise_estimate(ridge, facts.dim))
+        return known_or(self.settings.sigma, estimate_noise(ridge, facts.dim))
 
     def decayed_delta(self, state: CertifiedState) -> Array:
         """Delta of this round, before it is shared out."""
@@ -263,15 +263,15 @@ class CertifiedPolicy(Policy):
         """With the statistics recomputed, and those that a linear base keeps for itself."""
         lam = self.settings.lam
         own = isinstance(self.base, LinearPolicy) and not self.shares
-        base = refreshed(state.base, lam=lam) if own else state.base
-        return state._replace(ridge=refreshed(state.ridge, lam=lam), base=base)
+        base = recompute(state.base, lam=lam) if own else state.base
+        return state._replace(ridge=recompute(state.ridge, lam=lam), base=base)
 
     def fresh_base(self, dim: int, key: Array) -> Any:
         """The base's own state at the start of a phase."""
         if self.shares:
             return ()
         if isinstance(self.base, LinearPolicy):
-            return empty(dim, self.settings.lam)
+            return empty_ridge(dim, self.settings.lam)
         return self.base.init(key)
 
     def _explore(
@@ -290,7 +290,7 @@ class CertifiedPolicy(Policy):
             return choice.action, choice.pmf
         ridge: Ridge = state.ridge if self.shares else state.base
         view = viewed(
-            score(ridge.root, ridge.theta, phi),
+            score_actions(ridge.root, ridge.theta, phi),
             ridge,
             mask,
             level=level,
@@ -305,5 +305,5 @@ class CertifiedPolicy(Policy):
 
     def _taught(self, base: Any, context: Any, phi: Array, action: Any, reward: Array) -> Any:
         if isinstance(self.base, LinearPolicy):
-            return observed(base, select_row(phi, action), reward)
+            return add_sample(base, select_row(phi, action), reward)
         return learned(self.base, base, self.base_context(context, phi), action, reward, False)

@@ -15,10 +15,10 @@ from jax import Array
 
 from banditsrl.core.history import History
 from banditsrl.core.representation import Representation
-from banditsrl.linear.ball import diagonal_ball_fit
+from banditsrl.linear.ball import fit_in_ball_diagonal
 from banditsrl.linear.bounds import OFFSETS
-from banditsrl.linear.ridge import Ridge, from_spectrum, noise_estimate, squared_error
-from banditsrl.linear.spectra import Spectrum, spectra
+from banditsrl.linear.ridge import Ridge, estimate_noise, ridge_from_spectrum, squared_error
+from banditsrl.linear.spectra import Spectrum, decompose_all
 from banditsrl.selection.losses import Evidence, Loss
 from banditsrl.selection.moments import Cells, gathered, uncertainty
 
@@ -86,7 +86,7 @@ def weigh(
         L=L,
         B=B,
         active=compatible(errors, t, among, dim=dim, L=L, B=B, delta=delta, offset=offset),
-        sigma=known([sigma] * len(candidates), jax.vmap(noise_estimate)(fits.ridges, dim)),
+        sigma=known([sigma] * len(candidates), jax.vmap(estimate_noise)(fits.ridges, dim)),
         lam=lam,
         delta=delta,
         level=level,
@@ -131,12 +131,12 @@ def fitted(
 ) -> Fits:
     """The fit of every candidate from its (gram, b): the best in the ball, or the ridge fit."""
     size = max(len(b) for _, b in sums)
-    found = spectra([gram for gram, _ in sums], size)
+    found = decompose_all([gram for gram, _ in sums], size)
     grams = jnp.stack([jnp.pad(gram, [(0, size - len(gram))] * 2) for gram, _ in sums])
     b = jnp.stack([jnp.pad(b, (0, size - len(b))) for _, b in sums])
 
     def ridge_of(spectrum: Spectrum, gram: Array, b: Array) -> Ridge:
-        return from_spectrum(spectrum, gram, b, t, yy, lam=lam)
+        return ridge_from_spectrum(spectrum, gram, b, t, yy, lam=lam)
 
     def error_of(ridge: Ridge) -> Array:
         return squared_error(ridge, ridge.theta, lam=lam)
@@ -145,7 +145,7 @@ def fitted(
     if in_ball:
         radius = jnp.asarray([jnp.inf if given is None else given for given in radii])
         c = jax.vmap(lambda vectors, b: vectors.T @ b)(found.vectors, b)
-        best = jax.vmap(diagonal_ball_fit, in_axes=(0, 0, None, 0))(found.values, c, yy, radius)
+        best = jax.vmap(fit_in_ball_diagonal, in_axes=(0, 0, None, 0))(found.values, c, yy, radius)
         return Fits(ridges, best.squared_error, found.values[:, 0])
     return Fits(ridges, jax.vmap(error_of)(ridges), found.values[:, 0])
 
