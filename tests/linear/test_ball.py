@@ -1,4 +1,4 @@
-"""Is this the best theta in the ball? Compared with a generic solver and the KKT conditions."""
+"""Is the fit the best theta in the ball? Checked with a generic solver and the KKT conditions."""
 
 import math
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
-from banditsrl.linear.ball import ball_fit, diagonal_ball_fit
+from banditsrl.linear.ball import fit_in_ball, fit_in_ball_diagonal
 from banditsrl.linear.spectra import Spectrum
 
 Floats = NDArray[np.float64]
@@ -29,9 +29,9 @@ SOLVER_TOLERANCE = 1e-6
 DIMS = [1, 3, 6]
 
 RADII = [0.01, 0.5, 0.999, 1.0, 1.001, 10.0, math.inf]
-"""Shares of the norm of the smallest unconstrained solution: binding below 1, not above."""
+"""Radii relative to the norm of the smallest unconstrained solution; below 1 they bind."""
 
-fit = jax.jit(ball_fit)
+compiled_fit = jax.jit(fit_in_ball)
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -71,9 +71,11 @@ def instance(seed: int, dim: int, rank: int, n: int = 12) -> Instance:
     return Instance(X, rng.standard_normal(n), rank)
 
 
-def fitted(data: Instance, radius: float) -> tuple[Floats, float]:
+def fit(data: Instance, radius: float) -> tuple[Floats, float]:
     spectrum = Spectrum(*np.linalg.eigh(data.gram))
-    found = fit(spectrum, data.b, jnp.asarray(np.sum(data.y**2)), radius=jnp.asarray(radius))
+    found = compiled_fit(
+        spectrum, data.b, jnp.asarray(np.sum(data.y**2)), radius=jnp.asarray(radius)
+    )
     return np.asarray(found.theta), float(found.squared_error)
 
 
@@ -89,7 +91,7 @@ def instances(draw: st.DrawFn) -> tuple[Instance, float]:
 @given(instances())
 def test_the_fit_satisfies_the_kkt_conditions(drawn: tuple[Instance, float]) -> None:
     data, radius = drawn
-    theta, error = fitted(data, radius)
+    theta, error = fit(data, radius)
     norm, scale = float(np.linalg.norm(theta)), float(np.linalg.norm(data.b))
     assert norm <= radius * (1.0 + KKT_TOLERANCE)
     pull = data.b - data.gram @ theta  # nu theta at the optimum
@@ -109,7 +111,7 @@ def test_the_fit_agrees_with_a_generic_constrained_solver(
     for seed in range(3):
         data = instance(seed, dim, rank)
         radius = share * float(np.linalg.norm(data.smallest))
-        theta, error = fitted(data, radius)
+        theta, error = fit(data, radius)
         generic = minimize(
             data.error,
             np.full(dim, 0.1 * radius / dim),
@@ -134,7 +136,7 @@ def test_without_a_binding_radius_it_is_the_smallest_least_squares_solution(
     dim: int, rank: int, radius: float
 ) -> None:
     data = instance(3, dim, rank)
-    theta, error = fitted(data, radius)
+    theta, error = fit(data, radius)
     np.testing.assert_allclose(theta, data.smallest, rtol=1e-8, atol=1e-10)
     assert error == pytest.approx(data.error(data.smallest), rel=1e-9)
 
@@ -143,7 +145,7 @@ def test_without_a_binding_radius_it_is_the_smallest_least_squares_solution(
 @given(instances())
 def test_no_other_theta_in_the_ball_fits_better(drawn: tuple[Instance, float]) -> None:
     data, radius = drawn
-    theta, error = fitted(data, radius)
+    theta, error = fit(data, radius)
     limit = min(radius, 100.0 * float(np.linalg.norm(data.smallest)))
     rng = np.random.default_rng(0)
     for step in (1e-3, 0.1, 1.0):
@@ -156,20 +158,20 @@ def test_no_other_theta_in_the_ball_fits_better(drawn: tuple[Instance, float]) -
 def test_a_smaller_ball_never_fits_better() -> None:
     data = instance(4, 6, 6)
     norm = float(np.linalg.norm(data.smallest))
-    errors = [fitted(data, share * norm)[1] for share in np.linspace(0.01, 1.5, 40)]
+    errors = [fit(data, share * norm)[1] for share in np.linspace(0.01, 1.5, 40)]
     assert (np.diff(errors) <= 1e-12).all()
 
 
 def test_before_any_sample_theta_is_zero_and_so_is_the_error() -> None:
     spectrum = Spectrum(jnp.zeros(3), jnp.eye(3))
-    found = ball_fit(spectrum, jnp.zeros(3), jnp.zeros(()), radius=jnp.asarray(2.0))
+    found = fit_in_ball(spectrum, jnp.zeros(3), jnp.zeros(()), radius=jnp.asarray(2.0))
     np.testing.assert_array_equal(found.theta, np.zeros(3))
     assert float(found.squared_error) == 0.0
 
 
 def test_features_that_vanish_leave_the_rewards_unexplained() -> None:
     spectrum = Spectrum(jnp.zeros(3), jnp.eye(3))
-    found = ball_fit(spectrum, jnp.zeros(3), jnp.asarray(5.0), radius=jnp.asarray(jnp.inf))
+    found = fit_in_ball(spectrum, jnp.zeros(3), jnp.asarray(5.0), radius=jnp.asarray(jnp.inf))
     assert float(found.squared_error) == 5.0
 
 
@@ -177,8 +179,8 @@ def test_features_that_vanish_leave_the_rewards_unexplained() -> None:
 def test_entries_without_data_change_nothing(radius: float) -> None:
     values, c = jnp.asarray([0.5, 2.0, 7.0]), jnp.asarray([0.4, -1.0, 2.0])
     yy, bound = jnp.asarray(3.0), jnp.asarray(radius)
-    plain = diagonal_ball_fit(values, c, yy, bound)
-    wide = diagonal_ball_fit(jnp.pad(values, (0, 2)), jnp.pad(c, (0, 2)), yy, bound)
+    plain = fit_in_ball_diagonal(values, c, yy, bound)
+    wide = fit_in_ball_diagonal(jnp.pad(values, (0, 2)), jnp.pad(c, (0, 2)), yy, bound)
     np.testing.assert_allclose(wide.theta, np.pad(plain.theta, (0, 2)), rtol=1e-14)
     assert float(wide.squared_error) == pytest.approx(float(plain.squared_error), rel=1e-14)
 
@@ -188,8 +190,8 @@ def test_mapping_over_candidates_gives_the_same_numbers_as_one_by_one() -> None:
     values, c = rng.random((4, 3)), rng.standard_normal((4, 3))
     radii = jnp.asarray([0.1, 1.0, 10.0, jnp.inf])
     yy = jnp.asarray(20.0)
-    together = jax.vmap(diagonal_ball_fit, in_axes=(0, 0, None, 0))(values, c, yy, radii)
+    together = jax.vmap(fit_in_ball_diagonal, in_axes=(0, 0, None, 0))(values, c, yy, radii)
     for i in range(4):
-        one = diagonal_ball_fit(jnp.asarray(values[i]), jnp.asarray(c[i]), yy, radii[i])
+        one = fit_in_ball_diagonal(jnp.asarray(values[i]), jnp.asarray(c[i]), yy, radii[i])
         np.testing.assert_allclose(together.theta[i], one.theta, rtol=1e-12)
         assert float(together.squared_error[i]) == pytest.approx(float(one.squared_error))

@@ -1,10 +1,10 @@
-"""Block-diagonal statistics against the whole matrix, and against fresh inverses."""
+"""Do the blocks agree with the whole block-diagonal matrix, and with recomputed inverses?"""
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from banditsrl.linear.blocks import block_observed, block_refreshed, block_scores, empty_blocks
+from banditsrl.linear.blocks import add_block_sample, empty_blocks, recompute_blocks, score_blocks
 from banditsrl.numerics.precision import in_float64
 
 A, K, LAM = 3, 4, 0.1
@@ -30,10 +30,12 @@ def test_blocks_score_as_the_whole_matrix_does() -> None:
     seen = rounds(60)
     blocks = empty_blocks(A, K, LAM)
     for psi, action, reward in seen:
-        blocks = block_observed(blocks, jnp.asarray(psi), jnp.asarray(action), jnp.asarray(reward))
+        blocks = add_block_sample(
+            blocks, jnp.asarray(psi), jnp.asarray(action), jnp.asarray(reward)
+        )
     V, b = whole_matrix(seen)
     psi = np.random.default_rng(8).normal(size=K)
-    values, norms = block_scores(blocks, jnp.broadcast_to(jnp.asarray(psi), (A, K)))
+    values, norms = score_blocks(blocks, jnp.broadcast_to(jnp.asarray(psi), (A, K)))
     for action in range(A):
         phi = np.zeros(A * K)
         phi[action * K : (action + 1) * K] = psi
@@ -42,12 +44,12 @@ def test_blocks_score_as_the_whole_matrix_does() -> None:
 
 
 @in_float64
-def test_a_refresh_undoes_drift_and_changes_nothing_else() -> None:
+def test_recomputing_removes_drift_and_changes_nothing_else() -> None:
     blocks = empty_blocks(A, K, LAM)
-    step = jax.jit(block_observed)
+    step = jax.jit(add_block_sample)
     for psi, action, reward in rounds(2000):
         blocks = step(blocks, jnp.asarray(psi), jnp.asarray(action), jnp.asarray(reward))
-    fresh = block_refreshed(blocks)
+    fresh = recompute_blocks(blocks)
     np.testing.assert_array_equal(fresh.V, blocks.V)
     np.testing.assert_allclose(fresh.inverse, blocks.inverse, rtol=1e-8, atol=1e-12)
     for action in range(A):

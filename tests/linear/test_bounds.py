@@ -1,4 +1,4 @@
-"""Are the widths the paper's? Each formula written again with the `math` module."""
+"""Are the widths the paper's? Each formula is written again with the `math` module."""
 
 import math
 from collections.abc import Callable, Iterator

@@ -1,4 +1,4 @@
-"""Is the likelihood ratio the distance to the nearest alternative? Minimised directly here."""
+"""Is the likelihood ratio the distance to the nearest alternative? Compared with a minimiser."""
 
 import math
 from typing import Any, NamedTuple
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 import banditsrl
 from banditsrl.arguments import check_mask
 from banditsrl.errors import InvalidArgument, InvalidType
-from banditsrl.linear.likelihood_ratio import Scores, ratio, score
+from banditsrl.linear.likelihood_ratio import Scores, likelihood_ratio, score_actions
 
 Floats = NDArray[np.float64]
 
@@ -212,9 +212,9 @@ def test_a_mask_that_is_not_known_yet_is_not_verified() -> None:
     np.testing.assert_array_equal(check_mask(None, 3), [True, True, True])
 
 
-def scored(data: Instance) -> Scores:
+def score(data: Instance) -> Scores:
     root = np.linalg.inv(np.linalg.cholesky(data.V)).T
-    found: Scores = score(jnp.asarray(root), jnp.asarray(data.theta), jnp.asarray(data.phi))
+    found: Scores = score_actions(jnp.asarray(root), jnp.asarray(data.theta), jnp.asarray(data.phi))
     return found
 
 
@@ -222,7 +222,7 @@ def test_scores_are_values_norms_and_distances_under_v() -> None:
     data = example(2)
     inverse = np.linalg.inv(data.V)
     with jax.enable_x64(True):
-        found = scored(data)
+        found = score(data)
     np.testing.assert_allclose(found.values, data.phi @ data.theta, rtol=1e-12)
     norms = [math.sqrt(phi @ inverse @ phi) for phi in data.phi]
     np.testing.assert_allclose(found.norms, norms, rtol=1e-12)
@@ -235,10 +235,10 @@ def test_scores_are_values_norms_and_distances_under_v() -> None:
 def test_the_greedy_action_is_the_first_of_equals_and_near_ties_are_marked() -> None:
     with jax.enable_x64(True):
         phi = np.array([[0.0, 1.0], [1.0, 0.0], [0.995, 0.0], [1.0, 0.0]])
-        scores = scored(Instance(phi, np.array([1.0, 0.0]), np.eye(2), np.ones(4, dtype=bool)))
-        found = ratio(scores, jnp.ones(4, dtype=bool), jnp.asarray(0.01))
-        strict = ratio(scores, jnp.ones(4, dtype=bool), jnp.asarray(0.001))
-        masked = ratio(scores, jnp.asarray([True, True, False, True]), jnp.asarray(0.01))
+        scores = score(Instance(phi, np.array([1.0, 0.0]), np.eye(2), np.ones(4, dtype=bool)))
+        found = likelihood_ratio(scores, jnp.ones(4, dtype=bool), jnp.asarray(0.01))
+        strict = likelihood_ratio(scores, jnp.ones(4, dtype=bool), jnp.asarray(0.001))
+        masked = likelihood_ratio(scores, jnp.asarray([True, True, False, True]), jnp.asarray(0.01))
     assert int(found.greedy) == 1
     assert bool(found.tied)
     assert not bool(strict.tied)
@@ -253,13 +253,13 @@ def test_mapping_over_contexts_gives_the_same_numbers_as_one_by_one() -> None:
         mask = np.random.default_rng(0).random((6, 4)) < 0.7
         mask[:, 0] = True
 
-        def tested(root: Any, theta: Any, phi: Any, mask: Any) -> Any:
-            return ratio(score(root, theta, phi), mask, jnp.zeros(()))
+        def run_test(root: Any, theta: Any, phi: Any, mask: Any) -> Any:
+            return likelihood_ratio(score_actions(root, theta, phi), mask, jnp.zeros(()))
 
         flat = (roots, theta, phi, mask)
-        together = jax.jit(jax.vmap(tested))(*flat)
+        together = jax.jit(jax.vmap(run_test))(*flat)
         cells = [x.reshape(2, 3, *x.shape[1:]) for x in flat]
-        nested = jax.jit(jax.vmap(jax.vmap(tested)))(*cells)
+        nested = jax.jit(jax.vmap(jax.vmap(run_test)))(*cells)
     for i, d in enumerate(data):
         alone = d._replace(mask=mask[i])
         assert int(together.greedy[i]) == alone.greedy
@@ -268,6 +268,6 @@ def test_mapping_over_contexts_gives_the_same_numbers_as_one_by_one() -> None:
     np.testing.assert_array_equal(np.ravel(nested.greedy), together.greedy)
 
 
-def test_a_matrix_that_is_symmetric_up_to_rounding_will_do() -> None:
+def test_a_matrix_that_is_symmetric_up_to_rounding_is_accepted() -> None:
     V = np.array([[1.0, 1e-18], [0.0, 1.0]])
     assert banditsrl.glr(np.eye(2), [1.0, 0.5], V=V) == pytest.approx(0.5 / np.sqrt(2.0))

@@ -1,3 +1,5 @@
+"""Are the regret bounds the paper's? Each formula is written again with the `math` module."""
+
 import inspect
 import math
 

@@ -1,1 +1,1 @@
-"""Linear algebra of the paper in float64: ridge statistics, the likelihood ratio, bounds."""
+"""The linear algebra of the paper in float64: ridge statistics, likelihood ratio and bounds."""

@@ -1,7 +1,8 @@
-"""Which theta in the ball ||theta|| <= B fits best? The exact constrained least squares.
+"""Which theta in the ball ||theta|| <= B fits the rewards best? Constrained least squares, exactly.
 
-From the statistics alone: one eigendecomposition of G = sum phi phi^T and, when the free solution
-lies outside the ball, the root of the scalar secular equation sum c_i^2 / (l_i + nu)^2 = B^2.
+The answer needs the statistics only. One eigendecomposition of G = sum phi phi^T gives the
+unconstrained solution. If that lies outside the ball, the solution is theta(nu) = (G + nu I)^-1 b,
+where nu > 0 is the root of the secular equation ||theta(nu)|| = B.
 """
 
 from typing import NamedTuple
@@ -13,58 +14,67 @@ from jax import Array
 from banditsrl.linear.spectra import Spectrum
 
 NULL_EIGENVALUE = 1e-12
-"""Eigenvalues below this share of the largest are zero: b has no component along them."""
+"""Eigenvalues below this share of the largest count as zero: b has no component along them."""
 
-MOST_STEPS = 30
-"""Steps on the secular equation. 1 / ||theta(nu)|| is concave and nearly straight, so that Newton
-rises to the root from the left and has it to the last bit in about six, where it stops."""
+MAX_NEWTON_STEPS = 30
+"""Limit on the Newton steps for the secular equation.
+
+1 / ||theta(nu)|| is concave in nu and nearly straight. Newton's method therefore approaches the
+root from the left, and reaches it to the last bit in about six steps, after which nu stops growing.
+"""
 
 
 class BallFit(NamedTuple):
     """The best parameter in the ball and its squared error."""
 
-    theta: Array  # (d,) in the eigenbasis of G, or in the original one
-    squared_error: Array  # ()
+    theta: Array  # (d,)  in the original basis, or in the eigenbasis of G
+    squared_error: Array  # ()    sum (phi . theta - y)^2
 
 
-def ball_fit(spectrum: Spectrum, b: Array, yy: Array, *, radius: Array) -> BallFit:
+def fit_in_ball(spectrum: Spectrum, b: Array, yy: Array, *, radius: Array) -> BallFit:
     """Minimise sum (phi . theta - y)^2 over ||theta|| <= radius.
 
     Args:
-        spectrum: Of G = sum phi phi^T, dimension d.
+        spectrum: Eigendecomposition of G = sum phi phi^T, (d, d).
         b: sum phi y, (d,).
-        yy: sum y^2.
-        radius: B, the radius of the ball.
+        yy: sum y^2, ().
+        radius: B, the radius of the ball, ().
     """
-    fit = diagonal_ball_fit(spectrum.values, spectrum.vectors.T @ b, yy, radius)
+    fit = fit_in_ball_diagonal(spectrum.values, spectrum.vectors.T @ b, yy, radius)
     return BallFit(spectrum.vectors @ fit.theta, fit.squared_error)
 
 
-def diagonal_ball_fit(values: Array, c: Array, yy: Array, radius: Array) -> BallFit:
-    """The same in the eigenbasis: G is diag(values) and b is c, both (d,).
+def fit_in_ball_diagonal(values: Array, c: Array, yy: Array, radius: Array) -> BallFit:
+    """Minimise the same error in the eigenbasis of G, where theta_i(nu) = c_i / (l_i + nu).
 
-    Entries with no data (value and c zero, as from padding) change nothing.
+    Entries without data, such as padding, have l_i = c_i = 0 and change nothing.
+
+    Args:
+        values: The eigenvalues l of G, (d,).
+        c: b in the eigenbasis, (d,).
+        yy: sum y^2, ().
+        radius: B, the radius of the ball, ().
     """
     present = values > NULL_EIGENVALUE * jnp.maximum(values.max(), 0.0)
     c = jnp.where(present, c, 0.0)
 
-    def shrunk(nu: Array) -> Array:
+    def solve(nu: Array) -> Array:
         return jnp.where(present, c / jnp.where(present, values + nu, 1.0), 0.0)
 
-    def newton(search: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
-        n, nu, _ = search
-        z = shrunk(nu)
+    def take_newton_step(search: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
+        n_steps, nu, _ = search
+        z = solve(nu)
         norm = jnp.sqrt((z * z).sum())
         slope = (z * z / jnp.where(present, values + nu, 1.0)).sum()
         outside = (norm > radius) & (slope > 0)
         step = (norm / radius - 1.0) * norm**2 / jnp.where(outside, slope, 1.0)
-        risen = nu + jnp.where(outside, step, 0.0)
-        return n + 1, risen, risen > nu
+        next_nu = nu + jnp.where(outside, step, 0.0)
+        return n_steps + 1, next_nu, next_nu > nu
 
-    def rising(search: tuple[Array, Array, Array]) -> Array:
-        return search[2] & (search[0] < MOST_STEPS)
+    def is_growing(search: tuple[Array, Array, Array]) -> Array:
+        return search[2] & (search[0] < MAX_NEWTON_STEPS)
 
     start = (jnp.zeros((), jnp.int32), jnp.zeros_like(yy), jnp.ones_like(yy, dtype=bool))
-    z = shrunk(jax.lax.while_loop(rising, newton, start)[1])
+    z = solve(jax.lax.while_loop(is_growing, take_newton_step, start)[1])
     error = yy - 2.0 * (z * c).sum() + (values * z * z).sum()
     return BallFit(z, jnp.maximum(error, 0.0))

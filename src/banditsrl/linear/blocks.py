@@ -1,8 +1,9 @@
-"""What do the rewards say when every action has a parameter of its own? Ridge statistics by block.
+"""How is ridge regression computed when every action has its own parameter? Block by block.
 
-The context x, copied into the block of its action, has a block-diagonal design matrix: one k-by-k
-block per action. Kept as A blocks, a step costs A k^2 to score and k^2 to learn, where the whole
-matrix would cost (A k)^2 for either.
+The feature of (x, a) is psi(x), of dimension k, copied into the block of action a. The design
+matrix of these features is block-diagonal, with one k-by-k block V_a per action. Stored as A
+blocks, it costs A k^2 to score a context and k^2 to add a sample; the whole matrix would cost
+(A k)^2 for either.
 """
 
 from typing import NamedTuple
@@ -13,56 +14,70 @@ from jax import Array
 
 
 class Blocks(NamedTuple):
-    """Sufficient statistics of ridge regression, one per action."""
+    """Sufficient statistics of A ridge regressions; the sums run over the rounds of one action."""
 
-    V: Array  # (A, k, k)  lam I + sum psi psi^T
-    inverse: Array  # (A, k, k)  V^-1
-    b: Array  # (A, k)     sum psi y
-    theta: Array  # (A, k)     V^-1 b
+    V: Array  # (A, k, k)  V_a = lam I + sum psi psi^T
+    inverse: Array  # (A, k, k)  V_a^-1
+    b: Array  # (A, k)     b_a = sum psi y
+    theta: Array  # (A, k)     theta_a = V_a^-1 b_a
 
 
 def empty_blocks(n_actions: int, dim: int, lam: float) -> Blocks:
-    """The statistics before any sample."""
+    """Return the statistics before any sample: V_a = lam I and b_a = 0."""
     eye = jnp.broadcast_to(jnp.eye(dim, dtype=jnp.float64), (n_actions, dim, dim))
     zeros = jnp.zeros((n_actions, dim), dtype=jnp.float64)
     return Blocks(lam * eye, eye / lam, zeros, zeros)
 
 
-def block_scores(blocks: Blocks, psi: Array) -> tuple[Array, Array]:
-    """Values psi . theta (A,) and norms ||psi||_{V^-1} (A,) of psi (A, k)."""
-    images = jnp.einsum("akj,aj->ak", blocks.inverse, psi)
+def score_blocks(blocks: Blocks, psi: Array) -> tuple[Array, Array]:
+    """Return the values psi_a . theta_a (A,) and the norms ||psi_a||_{V_a^-1} (A,).
+
+    Args:
+        blocks: The statistics.
+        psi: One vector per action, (A, k).
+    """
+    images = jnp.einsum("akj,aj->ak", blocks.inverse, psi)  # (A, k)  V_a^-1 psi_a
     squares = (images * psi).sum(1)
     return (blocks.theta * psi).sum(1), jnp.sqrt(jnp.maximum(squares, 0.0))
 
 
-def block_observed(blocks: Blocks, psi: Array, action: Array, reward: Array) -> Blocks:
-    """The statistics after one more sample of one action, psi (k,)."""
+def add_block_sample(blocks: Blocks, psi: Array, action: Array, reward: Array) -> Blocks:
+    """Return the statistics after one more sample, by the Sherman-Morrison formula.
+
+    Args:
+        blocks: The statistics.
+        psi: Feature of the context, (k,).
+        action: The action played, whose block alone changes, ().
+        reward: y, ().
+    """
     V, inverse, b, theta = Blocks(*[part[action] for part in blocks])
-    gain = inverse @ psi  # (k,)
+    gain = inverse @ psi  # (k,)  V_a^-1 psi
     scale = 1.0 / (1.0 + gain @ psi)
     error = reward - theta @ psi
-    changed = Blocks(
+    updated = Blocks(
         V=V + psi[:, None] * psi[None],
         inverse=inverse - (scale * gain)[:, None] * gain[None],
         b=b + reward * psi,
         theta=theta + gain * (scale * error),
     )
-    return Blocks(*[_placed(*pair, action) for pair in zip(blocks, changed, strict=True)])
+    return Blocks(*[_replace_block(*pair, action) for pair in zip(blocks, updated, strict=True)])
 
 
-def _placed(blocks: Array, block: Array, action: Array) -> Array:
-    """One block exchanged."""
+def _replace_block(blocks: Array, block: Array, action: Array) -> Array:
     return jnp.asarray(jax.lax.dynamic_update_index_in_dim(blocks, block, action, 0))
 
 
-def block_refreshed(blocks: Blocks) -> Blocks:
-    """The same statistics with V^-1 and theta recomputed, against drift."""
+def recompute_blocks(blocks: Blocks) -> Blocks:
+    """Return the statistics with every V_a^-1 and theta_a recomputed from V_a and b_a.
 
-    def block(carry: None, one: tuple[Array, Array]) -> tuple[None, tuple[Array, Array]]:
-        V, b = one
+    This removes the rounding errors that many rank-one updates accumulate.
+    """
+
+    def invert(carry: None, block: tuple[Array, Array]) -> tuple[None, tuple[Array, Array]]:
+        V, b = block
         inverse = jnp.linalg.inv(V)
         inverse = 0.5 * (inverse + inverse.T)
         return carry, (inverse, inverse @ b)
 
-    _, (inverse, theta) = jax.lax.scan(block, None, (blocks.V, blocks.b))
+    _, (inverse, theta) = jax.lax.scan(invert, None, (blocks.V, blocks.b))
     return blocks._replace(inverse=inverse, theta=theta)

@@ -1,7 +1,7 @@
-"""May this context be played greedily from now on? The generalized likelihood ratio test.
+"""Is the greedy action certainly the best one? The generalised likelihood ratio test.
 
-GLR(x) = min over a != g of (phi_g - phi_a).theta / ||phi_g - phi_a||_{V^-1}, with g the greedy
-action, is the distance (in the V norm) from the estimate to the nearest parameter under which
+GLR(x) = min over a != g of (phi_g - phi_a).theta / ||phi_g - phi_a||_{V^-1}, where g is the greedy
+action. This is the distance, in the V norm, from the estimate to the nearest parameter for which
 another action is best (paper, Eq. 3 and its appendix). If it exceeds the radius beta of the
 confidence ellipsoid, the greedy action is optimal with probability 1 - delta.
 """
@@ -19,45 +19,57 @@ from banditsrl.numerics.precision import in_float64
 from banditsrl.numerics.seed_axis import indices, rows_times, seeds_last
 
 SAME_EMBEDDING = 1e-12
-"""Two embeddings nearer than this, relative to their V^-1 norms, are the same action."""
+"""Two embeddings that are closer than this, relative to their V^-1 norms, count as equal."""
 
 SYMMETRIC = 1e-9
-"""Entries of a symmetric matrix may differ by this share of its largest one."""
+"""V_ij and V_ji may differ by this share of the largest entry: files and sums are rounded."""
 
 
 class Scores(NamedTuple):
-    """What the statistics say of every action of one context."""
+    """Estimates and widths of every action in one context."""
 
     values: Array  # (A,)    phi . theta
     norms: Array  # (A,)    ||phi||_{V^-1}
-    whitened: Array  # (A, d)  phi S, so that distances are plain ones
+    whitened: Array  # (A, d)  phi S, whose Euclidean distances are V^-1 distances of phi
 
 
 class Ratio(NamedTuple):
-    """The greedy action and how far the nearest alternative is."""
+    """The greedy action and the distance to the nearest alternative."""
 
-    greedy: Array  # ()    index; the first of equals
-    glr: Array  # ()    infinite when there is nothing to decide
-    tied: Array  # ()    whether another action is within the tie tolerance
-    twin: Array  # ()    whether another action has the greedy one's embedding
+    greedy: Array  # ()  index g; the first of several equal ones
+    glr: Array  # ()  GLR(x); infinite when all available embeddings are equal
+    tied: Array  # ()  whether the value of another embedding is within the tie tolerance
+    twin: Array  # ()  whether another action has the same embedding as g
 
 
 @seeds_last
-def score(root: Array, theta: Array, phi: Array) -> Scores:
-    """Values, norms and whitened embeddings of phi (A, d) under S (d, d) and theta (d,)."""
+def score_actions(root: Array, theta: Array, phi: Array) -> Scores:
+    """Return phi . theta, ||phi||_{V^-1} and phi S of every action.
+
+    Args:
+        root: S with S S^T = V^-1, (d, d).
+        theta: The estimate, (d,).
+        phi: The embedding of every action, (A, d).
+    """
     whitened = rows_times(phi, root)  # (A, d)
     norms = jnp.sqrt((whitened * whitened).sum(1))
     return Scores((phi * theta[None]).sum(1), norms, whitened)
 
 
 @seeds_last
-def ratio(scores: Scores, mask: Array, tie: Array) -> Ratio:
-    """The likelihood ratio of one context over its available actions (mask (A,))."""
+def likelihood_ratio(scores: Scores, mask: Array, tie: Array) -> Ratio:
+    """Return the likelihood ratio of one context over its available actions.
+
+    Args:
+        scores: The scores of all actions.
+        mask: Which actions are available, (A,) booleans.
+        tie: Another value that is closer than this to the greedy one is a tie, ().
+    """
     values = jnp.where(mask, scores.values, -jnp.inf)
     greedy = jnp.argmax(values, axis=0)
     is_greedy = indices(values.shape[0], values) == greedy  # (A,)
     best = (scores.whitened * is_greedy[:, None]).sum(0)  # (d,)
-    squared = ((best[None] - scores.whitened) ** 2).sum(1)  # (A,)  of the distance
+    squared = ((best[None] - scores.whitened) ** 2).sum(1)  # (A,)  ||phi_g - phi_a||^2_{V^-1}
     reference = (scores.norms * is_greedy).sum(0)
     same = squared <= (SAME_EMBEDDING * (reference + scores.norms)) ** 2
     rival = mask & ~is_greedy & ~same
@@ -69,7 +81,7 @@ def ratio(scores: Scores, mask: Array, tie: Array) -> Ratio:
 
 @in_float64
 def glr(phi: Any, theta: Any, *, V: Any, mask: Any = None) -> float:
-    """The generalized likelihood ratio of one context.
+    """Return the generalised likelihood ratio of one context.
 
     Args:
         phi: Embedding of every action, (n_actions, dim).
@@ -78,7 +90,7 @@ def glr(phi: Any, theta: Any, *, V: Any, mask: Any = None) -> float:
         mask: Which actions are available, (n_actions,); all by default.
 
     Returns:
-        The ratio of Eq. 3; infinite when only one action is available or all embeddings agree.
+        The ratio of Eq. 3; infinite when only one action is available or all embeddings are equal.
 
     Example:
         >>> import banditsrl
@@ -109,7 +121,7 @@ def glr(phi: Any, theta: Any, *, V: Any, mask: Any = None) -> float:
 
 @jax.jit
 def _glr(lower: Array, theta: Array, phi: Array, mask: Array) -> Array:
-    """From the Cholesky factor of V."""
+    """Return the ratio, given the lower Cholesky factor of V."""
     root = jax.scipy.linalg.solve_triangular(lower, jnp.eye(len(lower)), lower=True).T
-    found: Ratio = ratio(score(root, theta, phi), mask, jnp.zeros(()))
-    return found.glr
+    ratio: Ratio = likelihood_ratio(score_actions(root, theta, phi), mask, jnp.zeros(()))
+    return ratio.glr

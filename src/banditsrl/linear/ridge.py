@@ -1,11 +1,11 @@
-"""What do the rewards seen so far say about theta? Ridge statistics of one representation.
+"""What do the rewards seen so far say about theta? Ridge regression on one representation.
 
 The statistics determine the estimate, every confidence width, and the squared error of *any*
-parameter, so no policy ever needs to look back at its history for them. V^-1 is kept as a square
-root, V^-1 = S S^T, updated by a rank-one formula (Potter's): ||phi||_{V^-1} is then the plain norm
-of S^T phi, which can not become negative, and S is what Thompson sampling multiplies its noise
-with. A step costs O(d^2); `refreshed` recomputes S from V, against drift, as the symmetric root:
-it is the only one that does not jump when V moves by a rounding error.
+parameter, so that a policy need not look at its history for these. V^-1 is stored as a square root
+S with S S^T = V^-1, which Potter's rank-one formula updates in O(d^2). The width ||phi||_{V^-1} is
+then the Euclidean norm of S^T phi, which rounding cannot make negative, and Thompson sampling
+multiplies its noise by S. `recompute` removes accumulated rounding errors; it takes the symmetric
+square root, the only one that changes continuously with V.
 """
 
 from typing import NamedTuple
@@ -13,21 +13,21 @@ from typing import NamedTuple
 import jax.numpy as jnp
 from jax import Array
 
-from banditsrl.linear.spectra import Spectrum, spectrum
+from banditsrl.linear.spectra import Spectrum, decompose
 from banditsrl.numerics.seed_axis import MAX_UNROLLED, matrix_times, seeds_last
 
 REFRESH_GROWTH = 8.0
-"""Statistics are refreshed each time their number has grown by this factor.
+"""Statistics are recomputed each time their number of samples has grown by this factor.
 
-After a million steps the drift is near 1e-12 then, as it is with a refresh at every doubling.
+The rounding errors after a million steps are then near 1e-12, as they are with a factor of two.
 """
 
 
 class Ridge(NamedTuple):
     """Sufficient statistics of ridge regression on one representation of dimension d.
 
-    A candidate that is padded with zeros up to d has V = lam I, theta = 0 on the padding, which
-    changes none of the quantities below.
+    A candidate of smaller dimension may be padded with zeros up to d. On the padding V is lam I and
+    theta is zero, which changes none of the quantities below.
     """
 
     V: Array  # (d, d)  lam I + sum phi phi^T
@@ -39,8 +39,8 @@ class Ridge(NamedTuple):
     yy: Array  # ()      sum y^2
 
 
-def empty(dim: int, lam: float) -> Ridge:
-    """The statistics before any sample."""
+def empty_ridge(dim: int, lam: float) -> Ridge:
+    """Return the statistics before any sample: V = lam I and b = 0."""
     eye = jnp.eye(dim, dtype=jnp.float64)
     zero = jnp.zeros((), dtype=jnp.float64)
     return Ridge(
@@ -55,13 +55,21 @@ def empty(dim: int, lam: float) -> Ridge:
 
 
 @seeds_last
-def observed(ridge: Ridge, phi: Array, reward: Array) -> Ridge:
-    """The statistics after one more sample (phi (d,), reward ())."""
+def add_sample(ridge: Ridge, phi: Array, reward: Array) -> Ridge:
+    """Return the statistics after one more sample.
+
+    With w = S^T phi, the new V^-1 = S (I - w w^T / (1 + w.w)) S^T.
+
+    Args:
+        ridge: The statistics.
+        phi: Feature of the action played, (d,).
+        reward: y, ().
+    """
     w = matrix_times(jnp.swapaxes(ridge.root, 0, 1), phi)  # (d,)  S^T phi
-    gain = _gain(ridge.root, w)  # (d,)  V^-1 phi
+    gain = _apply_root(ridge.root, w)  # (d,)  V^-1 phi
     ww = (w * w).sum(0)
     error = reward - (phi * ridge.theta).sum(0)
-    # (I - k w w^T) is the symmetric square root of I - w w^T / (1 + w.w), with this k:
+    # With this k, I - k w w^T is the symmetric square root of I - w w^T / (1 + w.w).
     k = 1.0 / (1.0 + ww + jnp.sqrt(1.0 + ww))
     return Ridge(
         V=ridge.V + phi[:, None] * phi[None],
@@ -74,19 +82,28 @@ def observed(ridge: Ridge, phi: Array, reward: Array) -> Ridge:
     )
 
 
-def _gain(root: Array, w: Array) -> Array:
-    """`root @ w`; for short ones as a sum, lest it be fused into every column of the update."""
+def _apply_root(root: Array, w: Array) -> Array:
+    """Return S w, (d,). A short product is a sum, which XLA does not repeat for every column."""
     if w.shape[0] > MAX_UNROLLED:
         return matrix_times(root, w)
     return (root * w[None]).sum(1)
 
 
-def from_spectrum(
-    found: Spectrum, gram: Array, b: Array, n: Array, yy: Array, *, lam: float
+def ridge_from_spectrum(
+    spectrum: Spectrum, gram: Array, b: Array, n: Array, yy: Array, *, lam: float
 ) -> Ridge:
-    """The statistics from `gram` = sum phi phi^T, its spectrum, and the other sums."""
-    shifted = jnp.maximum(found.values, 0.0) + lam
-    root = (found.vectors / jnp.sqrt(shifted)) @ found.vectors.T  # (d, d)
+    """Return the statistics of given sums, with S = (G + lam I)^(-1/2).
+
+    Args:
+        spectrum: Eigendecomposition of G.
+        gram: G = sum phi phi^T, (d, d).
+        b: sum phi y, (d,).
+        n: Number of samples, ().
+        yy: sum y^2, ().
+        lam: Ridge regulariser.
+    """
+    shifted = jnp.maximum(spectrum.values, 0.0) + lam
+    root = (spectrum.vectors / jnp.sqrt(shifted)) @ spectrum.vectors.T  # (d, d)
     return Ridge(
         V=gram + lam * jnp.eye(gram.shape[0], dtype=jnp.float64),
         root=root,
@@ -98,14 +115,14 @@ def from_spectrum(
     )
 
 
-def refreshed(ridge: Ridge, *, lam: float) -> Ridge:
-    """The same statistics with S, theta and log det recomputed from V and b."""
+def recompute(ridge: Ridge, *, lam: float) -> Ridge:
+    """Return the statistics with S, theta and log det recomputed from V and b."""
     gram = ridge.V - lam * jnp.eye(ridge.b.shape[0], dtype=jnp.float64)
-    return from_spectrum(spectrum(gram), gram, ridge.b, ridge.n, ridge.yy, lam=lam)
+    return ridge_from_spectrum(decompose(gram), gram, ridge.b, ridge.n, ridge.yy, lam=lam)
 
 
-def cropped(ridge: Ridge, dim: int) -> Ridge:
-    """The same statistics without the padding beyond `dim`; undoes `padded`."""
+def crop(ridge: Ridge, dim: int) -> Ridge:
+    """Return the statistics of the first `dim` coordinates; the others must be padding."""
     return ridge._replace(
         V=ridge.V[:dim, :dim],
         root=ridge.root[:dim, :dim],
@@ -114,38 +131,34 @@ def cropped(ridge: Ridge, dim: int) -> Ridge:
     )
 
 
-def padded(ridge: Ridge, dim: int, *, lam: float) -> Ridge:
-    """The same statistics of features with zeros appended up to `dim`."""
-    rest = jnp.eye(dim, dtype=jnp.float64)[:, ridge.b.shape[0] :]
-    return ridge._replace(
-        V=jnp.concatenate([_tall(ridge.V, dim), lam * rest], axis=1),
-        root=jnp.concatenate([_tall(ridge.root, dim), rest / jnp.sqrt(lam)], axis=1),
-        b=_tall(ridge.b, dim),
-        theta=_tall(ridge.theta, dim),
-    )
-
-
-def _tall(array: Array, dim: int) -> Array:
-    return jnp.pad(array, [(0, dim - array.shape[0])] + [(0, 0)] * (array.ndim - 1))
-
-
 def inverse(ridge: Ridge) -> Array:
-    """V^-1 (d, d)."""
+    """Return V^-1, (d, d)."""
     return ridge.root @ ridge.root.T
 
 
 def squared_error(ridge: Ridge, theta: Array, *, lam: float) -> Array:
-    """sum_s (phi_s . theta - y_s)^2 of any theta (d,), without the data."""
+    """Return sum_s (phi_s . theta - y_s)^2 = y.y - 2 theta.b + theta.(V - lam I).theta.
+
+    Args:
+        ridge: The statistics.
+        theta: Any parameter, (d,).
+        lam: The ridge regulariser that V contains.
+    """
     quadratic = theta @ (ridge.V @ theta) - lam * (theta @ theta)
     return ridge.yy - 2.0 * (theta @ ridge.b) + quadratic
 
 
-def noise_estimate(ridge: Ridge, dim: Array) -> Array:
-    """Sigma from the residuals: (RSS + d v) / n with v the raw second moment of the rewards.
+def estimate_noise(ridge: Ridge, dim: Array) -> Array:
+    """Estimate sigma from the residuals: sigma^2 = (RSS + d v) / n.
 
-    RSS includes the penalty lam ||theta||^2. The second term is what d fitted parameters could have
-    absorbed; it makes the estimate larger early and vanishes as n grows. Like any estimate it may
-    be too small: give sigma where it is known. Before any reward it is one.
+    RSS = y.y - b.theta includes the penalty lam ||theta||^2, and v = y.y / n is the raw second
+    moment of the rewards. The term d v makes up for what d fitted parameters can absorb: it makes
+    early estimates larger and vanishes as n grows. Like any estimate this one may be too small;
+    set sigma where it is known. Before the first reward the estimate is one.
+
+    Args:
+        ridge: The statistics.
+        dim: d, without padding.
     """
     residual = jnp.maximum(ridge.yy - (ridge.b * ridge.theta).sum(0), 0.0)
     n = jnp.maximum(ridge.n, 1.0)
