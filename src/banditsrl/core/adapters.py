@@ -1,12 +1,13 @@
 """How does an outside object enter the package? Through an adapter that knows every member.
 
 People may hand over any object with `init`, `act` and `learn`, or any object that deals contexts
-and pays rewards, without inheriting from our classes. The two functions here turn such an object into a
-`Policy` or a `Problem` where it enters; nowhere else is it asked what an object can do.
+and pays rewards, without inheriting from our classes. The two functions here turn such an object
+into a `Policy` or a `Problem` where it enters; nowhere else is it asked what an object can do.
 """
 
 import inspect
-from typing import Any
+from collections.abc import Callable
+from typing import Any, Protocol
 
 import jax.numpy as jnp
 from jax import Array
@@ -44,13 +45,31 @@ def as_problem(thing: Any) -> Problem:
     return OutsideProblem(thing)
 
 
+class Progress(Protocol):
+    """A function that is told how far a simulation is."""
+
+    def __call__(self, done: int, total: int, regret: float) -> None:
+        """Take the steps done, the steps in all, and the mean regret so far."""
+
+
+def as_progress(function: Callable[..., None] | None) -> Progress | None:
+    """Return a progress function that takes the regret too, even if it does not use it."""
+    if function is None:
+        return None
+    if not callable(function):
+        raise InvalidType(f"progress must be a function, got {function!r}.")
+    if "regret" in inspect.signature(function).parameters:
+        return function
+    return lambda done, total, regret: function(done, total)  # noqa: ARG005 - not used
+
+
 class OutsidePolicy(Policy[State]):
     """A policy around an outside object.
 
     The object has `init`, `act` and `learn`; it may also have `refresh`, `report`, `phase_growth`,
     `uses_history` (true by default if it has phases), `n_actions`, `embeddings`, `pmf_draws`,
-    `worst_case_regret` and `replays`, with the meaning they have in `Policy`. Its `learn` is told
-    whether a round was certified if it has a parameter `certified`.
+    `seeds_at_once`, `worst_case_regret` and `replays`, with the meaning they have in `Policy`. Its
+    `learn` is told whether a round was certified if it has a parameter `certified`.
     """
 
     inner: Any
@@ -108,9 +127,19 @@ class OutsidePolicy(Policy[State]):
         return tuple(getattr(self.inner, "embeddings", ()))
 
     @property
+    def display_name(self) -> str:
+        """The name of the object's class."""
+        return type(self.inner).__name__
+
+    @property
     def pmf_draws(self) -> int:
         """The object's number of Monte-Carlo draws; zero by default."""
         return int(getattr(self.inner, "pmf_draws", 0))
+
+    @property
+    def seeds_at_once(self) -> int | None:
+        """How many seeds of the object run side by side, if it says."""
+        return getattr(self.inner, "seeds_at_once", None)
 
     @property
     def worst_case_regret(self) -> RegretBound | None:
@@ -177,11 +206,15 @@ class OutsideProblem(Problem):
         return jnp.asarray(self.inner.reward(mean, noise))
 
 
+def missing_members(thing: Any, members: tuple[str, ...]) -> list[str]:
+    """Return which of these members an outside object does not have."""
+    return [member for member in members if not hasattr(thing, member)]
+
+
 def _require_members(thing: Any, name: str, members: tuple[str, ...]) -> None:
     if isinstance(thing, type):
         raise InvalidType(f"{name} must be an object, got the class {thing.__name__} itself.")
-    missing = [member for member in members if not hasattr(thing, member)]
-    if missing:
+    if missing := missing_members(thing, members):
         raise InvalidType(
             f"{name} must have {', '.join(members)}, "
             f"got {type(thing).__name__} without {', '.join(missing)}."

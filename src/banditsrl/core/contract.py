@@ -6,7 +6,6 @@ them all on contexts of a given problem.
 
 import tempfile
 from collections.abc import Callable
-from numbers import Integral
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -17,12 +16,14 @@ from jax import Array
 from numpy.typing import NDArray
 
 from banditsrl.arguments import one_index
-from banditsrl.core.policy import Choice
+from banditsrl.core.adapters import POLICY_MEMBERS, as_policy, as_problem, missing_members
+from banditsrl.core.policy import Choice, Policy, State
+from banditsrl.core.problem import Problem
+from banditsrl.core.representation import Context, Representation
 from banditsrl.core.state_files import load_state, save_state
 from banditsrl.errors import BanditSRLError, ContractViolation
 from banditsrl.numerics.draws import key_words
 from banditsrl.numerics.precision import in_float64
-from banditsrl.representations.table import as_representation
 
 N_ROUNDS = 3
 """Rounds played before the checks, so that states are not empty."""
@@ -34,18 +35,20 @@ PMF_TOLERANCE = 1e-6
 class Case(NamedTuple):
     """A policy with a state that has seen a few rounds, and what to try next."""
 
-    policy: Any
-    fresh: Any  # the state before the first round
-    first: Choice  # what was chosen from it
-    state: Any
-    context: Any
+    policy: Policy[Any]
+    fresh: State  # the state before the first round
+    first: Choice  # the choice made from it
+    state: State
+    context: Context
     mask: Array
     key: Array
     n_actions: int
 
 
 @in_float64
-def check_policy(policy: Any, problem: Any, *, representation: Any = None) -> tuple[str, ...]:
+def check_policy(
+    policy: Any, problem: Any, *, representation: int | Representation | None = None
+) -> tuple[str, ...]:
     """Verify that `policy` keeps the contract, on contexts of `problem`.
 
     Args:
@@ -68,27 +71,28 @@ def check_policy(policy: Any, problem: Any, *, representation: Any = None) -> tu
         >>> "maps over seeds" in passed
         True
     """
-    for method in ("init", "act", "learn"):
-        _require(callable(getattr(policy, method, None)), policy, f"must have a method {method}")
-    embed = _embedding(problem, representation)
+    for member in missing_members(policy, POLICY_MEMBERS):
+        raise ContractViolation(f"{type(policy).__name__} must have a method {member}.")
+    policy, problem = as_policy(policy), as_problem(problem)
+    embed = _embedding_of(problem, representation)
     try:
-        case = _played(policy, problem, embed)
+        case = _play_case(policy, problem, embed)
     except BanditSRLError:
         raise
     except Exception as error:
         raise ContractViolation(
-            f"{type(policy).__name__} fails in its first rounds: {_in_short(error)}"
+            f"{policy.display_name} fails in its first rounds: {_summarise(error)}"
         ) from error
     checks: dict[str, Callable[[Case], None]] = {
-        "same key, same choice": _is_repeatable,
-        "same rounds, same state": _learns_repeatably,
-        "pmf is a distribution over the available actions": _has_a_pmf,
-        "only available actions": _respects_the_mask,
-        "inputs untouched": _leaves_inputs_alone,
-        "structure of the state is stable": _keeps_its_structure,
-        "state saves and loads": _survives_a_file,
-        "compiles": _compiles,
-        "maps over seeds": _maps_over_seeds,
+        "same key, same choice": _check_same_choice,
+        "same rounds, same state": _check_same_learning,
+        "pmf is a distribution over the available actions": _check_pmf,
+        "only available actions": _check_mask,
+        "inputs untouched": _check_inputs_untouched,
+        "structure of the state is stable": _check_structure,
+        "state saves and loads": _check_state_file,
+        "compiles": _check_compiles,
+        "maps over seeds": _check_maps,
     }
     for name, check in checks.items():
         try:
@@ -97,27 +101,29 @@ def check_policy(policy: Any, problem: Any, *, representation: Any = None) -> tu
             raise
         except Exception as error:
             raise ContractViolation(
-                f"{type(policy).__name__} fails the check {name!r}: {_in_short(error)}"
+                f"{policy.display_name} fails the check {name!r}: {_summarise(error)}"
             ) from error
     return tuple(checks)
 
 
-def _embedding(problem: Any, representation: Any) -> Callable[[Any], Any]:
-    """What the policy is handed: the context, or its embedding padded as BanditSRL pads it."""
+def _embedding_of(
+    problem: Problem, representation: int | Representation | None
+) -> Callable[[Context], Context]:
+    """Return what the policy is handed: the context, or its embedding padded as by BanditSRL."""
     if representation is None:
         return lambda context: context
     dim = 0
-    if isinstance(representation, Integral):
+    if not isinstance(representation, Representation):
         one_index("representation", representation, len(problem.representations))
         dim = max(candidate.dim for candidate in problem.representations)
         representation = problem.representations[int(representation)]
-    embedding = as_representation(representation)
+    embedding = representation
     missing = max(dim - embedding.dim, 0)
     return lambda context: jnp.pad(embedding.embed(context), ((0, 0), (0, missing)))
 
 
-def _played(policy: Any, problem: Any, embed: Callable[[Any], Any]) -> Case:
-    """A case after a few rounds with rewards from the problem."""
+def _play_case(policy: Policy[Any], problem: Problem, embed: Callable[[Context], Context]) -> Case:
+    """Return a case after a few rounds with rewards from the problem."""
     keys = jax.random.split(jax.random.key(20221128), N_ROUNDS + 2)
     contexts = problem.contexts(keys[-1], N_ROUNDS + 1)
     mask = jnp.ones(problem.n_actions, dtype=bool)
@@ -132,7 +138,7 @@ def _played(policy: Any, problem: Any, embed: Callable[[Any], Any]) -> Case:
     return Case(policy, fresh, first, state, last, mask, keys[0], problem.n_actions)
 
 
-def _is_repeatable(case: Case) -> None:
+def _check_same_choice(case: Case) -> None:
     first = case.policy.act(case.state, case.context, case.mask, case.key)
     again = case.policy.act(case.state, case.context, case.mask, case.key)
     _require(_same(first, again), case.policy, "must make the same choice with the same key")
@@ -144,14 +150,14 @@ def _is_repeatable(case: Case) -> None:
     )
 
 
-def _learns_repeatably(case: Case) -> None:
+def _check_same_learning(case: Case) -> None:
     once, again = (
         case.policy.learn(case.state, case.context, case.first.action, 0.5) for _ in range(2)
     )
     _require(_same(once, again), case.policy, "must learn the same from the same round")
 
 
-def _has_a_pmf(case: Case) -> None:
+def _check_pmf(case: Case) -> None:
     without_first = case.mask.at[0].set(case.n_actions == 1)
     for mask in (case.mask, without_first):
         choice = case.policy.act(case.state, case.context, mask, case.key)
@@ -173,7 +179,7 @@ def _has_a_pmf(case: Case) -> None:
         _require(chosen > 0, case.policy, "must give the action it plays positive probability")
 
 
-def _respects_the_mask(case: Case) -> None:
+def _check_mask(case: Case) -> None:
     for action in range(case.n_actions):
         only = jnp.arange(case.n_actions) == action
         played = int(case.policy.act(case.state, case.context, only, case.key).action)
@@ -184,7 +190,7 @@ def _respects_the_mask(case: Case) -> None:
         )
 
 
-def _leaves_inputs_alone(case: Case) -> None:
+def _check_inputs_untouched(case: Case) -> None:
     mutable = jax.tree.map(lambda leaf: leaf, case.state)
     before = [np.array(leaf, copy=True) for leaf in map(key_words, jax.tree.leaves(mutable))]
     choice = case.policy.act(mutable, case.context, case.mask, case.key)
@@ -194,8 +200,8 @@ def _leaves_inputs_alone(case: Case) -> None:
     _require(same, case.policy, "must not change the state it is given (act and learn are pure)")
 
 
-def _keeps_its_structure(case: Case) -> None:
-    def shape(state: Any) -> Any:
+def _check_structure(case: Case) -> None:
+    def shape(state: State) -> Any:
         return jax.tree.map(lambda leaf: (jnp.shape(leaf), jnp.asarray(leaf).dtype), state)
 
     _require(
@@ -205,7 +211,7 @@ def _keeps_its_structure(case: Case) -> None:
     )
 
 
-def _survives_a_file(case: Case) -> None:
+def _check_state_file(case: Case) -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "state"
         save_state(path, case.policy, case.state)
@@ -215,12 +221,12 @@ def _survives_a_file(case: Case) -> None:
     _require(_same(expected, found), case.policy, "must choose alike from a saved and loaded state")
 
 
-def _compiles(case: Case) -> None:
-    """To a program for one seed, which `_maps_over_seeds` then has for three."""
+def _check_compiles(case: Case) -> None:
+    """Lower to a program for one seed; `_check_maps` then compiles one for three seeds."""
     jax.jit(_step(case)).lower(case.state, case.context, case.mask, case.key)
 
 
-def _maps_over_seeds(case: Case) -> None:
+def _check_maps(case: Case) -> None:
     keys = jax.random.split(case.key, 3)
     mapped = jax.jit(jax.vmap(_step(case), in_axes=(None, None, None, 0)))
     together, _ = mapped(case.state, case.context, case.mask, keys)
@@ -229,23 +235,23 @@ def _maps_over_seeds(case: Case) -> None:
     _require(same, case.policy, "must choose alike compiled for many seeds and one by one")
 
 
-def _step(case: Case) -> Callable[[Any, Any, Array, Array], tuple[Any, Any]]:
-    def step(state: Any, context: Any, mask: Array, key: Array) -> tuple[Any, Any]:
+def _step(case: Case) -> Callable[[State, Context, Array, Array], tuple[Choice, State]]:
+    def step(state: State, context: Context, mask: Array, key: Array) -> tuple[Choice, State]:
         choice = case.policy.act(state, context, mask, key)
         return choice, case.policy.learn(state, context, choice.action, jnp.asarray(0.5))
 
     return step
 
 
-def _in_short(error: Exception) -> str:
-    """An error in one line; all of it is in the exception's cause."""
+def _summarise(error: Exception) -> str:
+    """Return an error in one line; the whole error is the exception's cause."""
     lines = str(error).splitlines() or [""]
     return f"{type(error).__name__}: {lines[0]}"
 
 
-def _require(holds: bool, policy: Any, rule: str) -> None:
+def _require(holds: bool, policy: Policy[Any], rule: str) -> None:
     if not holds:
-        raise ContractViolation(f"{type(policy).__name__} {rule}.")
+        raise ContractViolation(f"{policy.display_name} {rule}.")
 
 
 def _same(one: Any, other: Any) -> bool:

@@ -103,6 +103,19 @@ def write_rounds(
     )
 
 
+@in_float64
+def resize(history: History, capacity: int) -> History:
+    """Return the history with room for `capacity` rounds, at least as many as it holds."""
+
+    def fit(buffer: Array) -> Array:
+        kept = jnp.asarray(buffer)[:capacity]
+        missing = [(0, capacity - len(kept))] + [(0, 0)] * (kept.ndim - 1)
+        return jnp.pad(kept, missing)
+
+    resized: History = jax.tree.map(fit, history._replace(n=()))
+    return resized._replace(n=jnp.asarray(history.n))
+
+
 def read_block(history: History, first: Any) -> History:
     """Return the block of rounds behind the first `first` rounds; it may be partly empty."""
 

@@ -139,6 +139,11 @@ class Policy(eqx.Module, Generic[StateT]):
         return None
 
     @property
+    def display_name(self) -> str:
+        """Name in tables and messages; the name of the class by default."""
+        return type(self).__name__
+
+    @property
     def pmf_draws(self) -> int:
         """Number of Monte-Carlo draws behind `Choice.pmf`; zero means that it is exact."""
         return 0
@@ -159,39 +164,3 @@ class Policy(eqx.Module, Generic[StateT]):
     def replays(self) -> bool:
         """Whether BanditSRL feeds all past rounds to this base when a new phase begins."""
         return False
-
-
-# To be removed.
-CONVENTIONS = ("paper", "authors")
-untested = Choice.without_test
-
-
-def unmapped_lanes() -> int:
-    """Temporary."""
-    import jax
-
-    return 1 if jax.default_backend() == "cpu" else 20
-
-
-def learned(policy: Any, state: Any, context: Any, action: Any, reward: Any, certified: Any) -> Any:
-    """Temporary."""
-    import inspect
-
-    if "certified" in inspect.signature(policy.learn).parameters:
-        return policy.learn(state, context, action, reward, certified=certified)
-    return policy.learn(state, context, action, reward)
-
-
-def keeps_history(policy: Any) -> bool:
-    """Temporary."""
-    phased = getattr(policy, "phase_growth", None) is not None
-    return phased and bool(getattr(policy, "uses_history", True))
-
-
-def embeddings(policy: Any) -> tuple[Representation, ...]:
-    """Temporary."""
-    several = getattr(policy, "representations", ())
-    single = getattr(policy, "embedding", None) or getattr(policy, "representation", None)
-    network = getattr(getattr(policy, "certifier", policy), "network", None)
-    found = several or (single, getattr(network, "inputs", None))
-    return tuple(r for r in found if isinstance(r, Representation))

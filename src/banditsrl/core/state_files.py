@@ -21,7 +21,7 @@ from banditsrl.errors import StateFileError
 from banditsrl.numerics.draws import is_key, key_words
 from banditsrl.numerics.precision import in_float64
 
-SCHEMA = 2
+SCHEMA = 3
 """Raised whenever the layout of a state or of the file changes."""
 
 

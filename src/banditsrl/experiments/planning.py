@@ -14,8 +14,8 @@ from banditsrl.experiments.building import build, shared_out
 from banditsrl.experiments.figure_catalogue import Figure
 from banditsrl.experiments.run_spec import RunSpec, chunks, content_digest, frozen
 from banditsrl.experiments.store import Run, Store
-from banditsrl.simulation.run_checks import recorded_steps
-from banditsrl.simulation.simulate import lanes_of
+from banditsrl.simulation.run_checks import check_steps
+from banditsrl.simulation.simulate import seeds_side_by_side
 
 STEP_SECONDS_IN_LANES = 6e-5
 """Expected time of one step of all seeds side by side, as long as nothing was measured."""
@@ -55,7 +55,7 @@ class Cell:
             policy=self.policy,
             horizon=self.horizon,
             seeds=(),
-            steps=tuple(int(step) for step in recorded_steps(None, self.horizon)),
+            steps=tuple(int(step) for step in check_steps(None, self.horizon)),
             preset=self.preset,
             settings=frozen(of_policy),
             problem_settings=frozen(of_problem),
@@ -152,7 +152,7 @@ def plan(cells: Sequence[Cell], store: Store) -> Plan:
     for cell in cells:
         spec = cell.spec
         _, policy = build(spec)
-        runs = _covering(spec, cell.seeds, lanes_of(policy), finished[spec.cell])
+        runs = _covering(spec, cell.seeds, seeds_side_by_side(policy), finished[spec.cell])
         planned.append(Planned(cell, spec, runs))
         for name, seeds in runs.items():
             if name in jobs or name in refused:
@@ -162,7 +162,7 @@ def plan(cells: Sequence[Cell], store: Store) -> Plan:
             elif not (name in known and known[name].finished):
                 wanted = replace(spec, seeds=seeds)
                 label = f"{cell.panel}: {cell.label}"
-                jobs[name] = Job(wanted, label, speeds.expected(wanted, lanes_of(policy)))
+                jobs[name] = Job(wanted, label, speeds.expected(wanted, seeds_side_by_side(policy)))
     n_runs = len({run for each in planned for run in each.runs})
     return Plan(store, tuple(planned), tuple(jobs.values()), n_runs, refused)
 

@@ -2,8 +2,8 @@
 
 A policy or a problem has numbers (arrays, and bounds such as L and B), which a program takes as
 inputs, and settings, for which it is compiled. `partition` separates the two once. A call then
-looks at a list of arrays and at one hash, instead of at every field of every module; and problems that
-differ in numbers only share a program.
+looks at a list of arrays and at one hash, instead of at every field of every module; and problems
+that differ in numbers only share a program.
 """
 
 from collections.abc import Hashable

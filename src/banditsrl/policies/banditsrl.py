@@ -1,8 +1,8 @@
 """BanditSRL: select a realizable representation with a good spectrum, and know when to stop.
 
 Algorithm 1 of the paper. Within a phase the current representation is played through the likelihood
-ratio test and the base algorithm; at the end of a phase the candidate of smallest spectral loss among
-those compatible with the data becomes current.
+ratio test and the base algorithm; at the end of a phase the candidate of smallest spectral loss
+among those compatible with the data becomes current.
 """
 
 from dataclasses import KW_ONLY

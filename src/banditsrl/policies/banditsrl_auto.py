@@ -4,23 +4,25 @@ Wide embeddings (the columns beside random features of them) predict well from f
 dimension is far too large for a test. The last layer of a network is small enough to prove things,
 once it fits. The portfolio uses all of them:
 
-- *prediction*: the value of an action is the weighted mean of what the wide embeddings and the network
-  predict. The weights are those that would have predicted the explored rounds best (`stacking`).
-- *exploration* is optimism: the width of the wide embeddings, ucb_scale ||psi||_{V^-1}, is added to the
-  value. The network's own width would be too small where it has not yet learned to tell contexts
-  apart.
-- *realizability*: the network may certify (it is in Phi_t) unless the mean of its squared errors over
-  all rounds exceeds the mixture's by the relative error `tolerance` and `slack` standard errors of the
-  paired difference. This replaces alpha of the paper, which never binds at such horizons.
+- *prediction*: the value of an action is the weighted mean of what the wide embeddings and the
+  network predict. The weights are those that would have predicted the explored rounds best
+  (`stacking`).
+- *exploration* is optimism: the width of the wide embeddings, ucb_scale ||psi||_{V^-1}, is added to
+  the value. The network's own width would be too small where it has not yet learned to tell
+  contexts apart.
+- *realizability*: the network may certify (it is in Phi_t) unless the mean of its squared errors
+  over all rounds exceeds the mixture's by the relative error `tolerance` and `slack` standard
+  errors of the paired difference. This replaces alpha of the paper, which never binds at such
+  horizons.
 - *spectrum*: the network is trained with the spectral loss.
-- *the test*: a round is certified when the network is in Phi_t, its likelihood ratio passes, and its
-  action is also the one of largest value and the one of largest index. So a certificate says that
-  exploration has ended for a context; it never ends what optimism still asks for.
+- *the test*: a round is certified when the network is in Phi_t, its likelihood ratio passes, and
+  its action is also the one of largest value and the one of largest index. So a certificate says
+  that exploration has ended for a context; it never ends what optimism still asks for.
 
 The test has the tightest radius that theory allows (`radius="determinant"`). Its guarantee holds if
-the network is realizable; Phi_t and the agreement only check that it looks so. The network is trained
-on certified rounds too, unlike in the paper: this is how a wrong certificate is noticed. Mixture,
-width and Phi_t are heuristics.
+the network is realizable; Phi_t and the agreement only check that it looks so. The network is
+trained on certified rounds too, unlike in the paper: this is how a wrong certificate is noticed.
+Mixture, width and Phi_t are heuristics.
 """
 
 from dataclasses import KW_ONLY

@@ -1,8 +1,8 @@
 """LEADER: the tightest optimism of all candidates, for each action separately.
 
 argmax over a of min over phi in Phi_t of UCB(x, a, phi). It mixes representations and so reaches
-constant regret even where no single candidate is HLS. In return it is tied to LinUCB and keeps every
-candidate's statistics up to date (paper, Section 3, and Papini et al. 2021).
+constant regret even where no single candidate is HLS. In return it is tied to LinUCB and keeps
+every candidate's statistics up to date (paper, Section 3, and Papini et al. 2021).
 
 Departure: Phi_t is recomputed at the ends of phases (gamma = 2), not at every step.
 """

@@ -16,9 +16,9 @@ from banditsrl.policies.linear_policy import RidgePolicy, View
 class LinTS(RidgePolicy):
     """theta ~ N(theta_t, C^2 V^-1), then argmax of phi.theta, with C the width of LinUCB.
 
-    The distribution of the argmax has no closed form, so `Choice.pmf` is a Monte-Carlo estimate from
-    `draws` further parameters and the one that was played (which keeps it positive). Actions that a
-    parameter ranks equal, such as actions with the same embedding, share its draw.
+    The distribution of the argmax has no closed form, so `Choice.pmf` is a Monte-Carlo estimate
+    from `draws` further parameters and the one that was played (which keeps it positive). Actions
+    that a parameter ranks equal, such as actions with the same embedding, share its draw.
     """
 
     _: KW_ONLY

@@ -1,13 +1,14 @@
 """NN-BanditSRL: BanditSRL whose representation is a network, trained at the end of each phase.
 
-Within a phase nothing differs from BanditSRL: the network's last layer is the representation, and the
-likelihood ratio test and the base algorithm work on its ridge statistics. At the end of a phase the
-network is trained on the mean squared error and a spectral loss, and the statistics are rebuilt from
-all samples (see `selection.network_learner`). With the spectral loss and the test switched off, the
-policy is the base algorithm on the maximum-likelihood representation (Neural-LinUCB and so on).
+Within a phase nothing differs from BanditSRL: the network's last layer is the representation, and
+the likelihood ratio test and the base algorithm work on its ridge statistics. At the end of a phase
+the network is trained on the mean squared error and a spectral loss, and the statistics are rebuilt
+from all samples (see `selection.network_learner`). With the spectral loss and the test switched
+off, the policy is the base algorithm on the maximum-likelihood representation (Neural-LinUCB and so
+on).
 
-One departure from the linear case: equal embeddings of two actions prove nothing here, since the next
-phase may tell them apart, so such a round is not certified.
+One departure from the linear case: equal embeddings of two actions prove nothing here, since the
+next phase may tell them apart, so such a round is not certified.
 """
 
 from dataclasses import KW_ONLY
@@ -148,7 +149,7 @@ class NNBanditSRL(PolicyAroundBase[NNBanditSRLState]):
         )
 
     def report(self, state: NNBanditSRLState) -> dict[str, Array]:
-        """Return the spectral loss and the smallest eigenvalue; the network is the only candidate."""
+        """Return spectral loss and smallest eigenvalue; the network is the only candidate."""
         return {
             "representation": jnp.zeros((), dtype=jnp.int32),
             "active": jnp.ones(1, dtype=bool),

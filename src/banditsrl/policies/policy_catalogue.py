@@ -1,8 +1,8 @@
 """Which policies have a name? The table behind `make_policy` and the command line.
 
-A maker takes a task, a preset and settings by name, and hands every setting to the part that knows it:
-the policy, its base, the network, the training. `representation` picks the candidate (or the inputs of
-the network) of a policy that works on one.
+A maker takes a task, a preset and settings by name, and hands every setting to the part that knows
+it: the policy, its base, the network, the training. `representation` picks the candidate (or the
+inputs of the network) of a policy that works on one.
 """
 
 import dataclasses

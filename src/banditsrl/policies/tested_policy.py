@@ -1,8 +1,8 @@
 """Which settings does a policy with a test have? One list for all of them.
 
 `TestedPolicy` declares the settings of the test and builds the `Certificate` that a policy has.
-`PolicyAroundBase` adds the base algorithm that is asked where the test does not pass. How rounds are
-played is written in each policy.
+`PolicyAroundBase` adds the base algorithm that is asked where the test does not pass. How rounds
+are played is written in each policy.
 """
 
 from abc import abstractmethod

@@ -4,11 +4,12 @@ With several embeddings (`Wide`) the index of an action is the weighted mean of 
 
     sum_e w_e (psi_e . theta_{e,a} + ucb_scale ||psi_e||_{V_{e,a}^-1}),
 
-and the weights are those on the simplex that would have predicted best: each embedding predicts every
-reward before it is seen, and at the end of a phase w minimises the squared error of the mixture over
-the explored rounds, of which earlier phases count less. The width has a constant scale: a heuristic,
-far below the theoretical one, for rewards of order one. Columns are scaled by the contexts seen in the
-first phases, up to `n_scaling` rounds; then the embeddings stay as they are.
+and the weights are those on the simplex that would have predicted best: each embedding predicts
+every reward before it is seen, and at the end of a phase w minimises the squared error of the
+mixture over the explored rounds, of which earlier phases count less. The width has a constant
+scale: a heuristic, far below the theoretical one, for rewards of order one. Columns are scaled by
+the contexts seen in the first phases, up to `n_scaling` rounds; then the embeddings stay as they
+are.
 """
 
 from dataclasses import KW_ONLY

@@ -1,8 +1,8 @@
 """How does a network embed a context? By its last layer, one vector per action.
 
 A `Network` is a recipe: how an input vector of a context and an action becomes an embedding. What
-training changes is `NetworkWeights`, which live in the state of a policy; `network.at(weights)` is the
-representation at given weights. The output layer `omega` has no bias, so that the network's
+training changes is `NetworkWeights`, which live in the state of a policy; `network.at(weights)` is
+the representation at given weights. The output layer `omega` has no bias, so that the network's
 prediction phi . omega is linear in its embedding. Networks compute in float32; embeddings leave in
 float64, where statistics live.
 """

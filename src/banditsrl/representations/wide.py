@@ -24,9 +24,8 @@ from jax import Array
 from numpy.typing import NDArray
 
 from banditsrl.arguments import count, one_of
-from banditsrl.core.representation import Context, TrainableRepresentation
+from banditsrl.core.representation import Context, Representation, TrainableRepresentation
 from banditsrl.errors import InvalidArgument
-from banditsrl.core.representation import Representation
 from banditsrl.numerics.precision import in_float64
 from banditsrl.representations.table import Coded, Table, as_representation
 
@@ -154,7 +153,7 @@ class Wide(TrainableRepresentation):
         return Scaling(mean, deviation, self._cuts(rows[:, self.which], valid))
 
     def _cuts(self, rows: Array, valid: Array) -> Array:
-        """Return the value at each step's quantile, or the next above the least: both sides occur."""
+        """Return the value at each step's quantile, or the next above the least."""
         values = jnp.sort(jnp.where(valid[:, None], rows, jnp.inf), axis=0)  # (n, K)
         at = (self.levels * valid.sum()).astype(int)
         found = jnp.take_along_axis(values, at[None], axis=0)[0]

@@ -1,8 +1,9 @@
 """May this context be played greedily from now on? The certificate, an object that policies have.
 
-The certificate compares the likelihood ratio of a context with the radius of the confidence ellipsoid
-(see `linear.likelihood_ratio`). If the ratio is larger, the greedy action is the best one with
-probability 1 - delta, provided that rewards are linear in the embedding and do not change over time.
+The certificate compares the likelihood ratio of a context with the radius of the confidence
+ellipsoid (see `linear.likelihood_ratio`). If the ratio is larger, the greedy action is the best one
+with probability 1 - delta, provided that rewards are linear in the embedding and do not change over
+time.
 """
 
 from typing import NamedTuple
@@ -92,7 +93,7 @@ class Certificate(eqx.Module):
 
     @property
     def _factor(self) -> float:
-        """What multiplies the radius: gap^2 / (2 norm^2) > s beta^2 is gap / norm > sqrt(2 s) beta."""
+        """The factor of the radius; gap^2/(2 norm^2) > s beta^2 is gap/norm > sqrt(2 s) beta."""
         scale = self.scale or 0.0
         return (2.0 * scale) ** 0.5 if self.conventions.squared_test else scale
 

@@ -1,7 +1,7 @@
 """Where do the authors' experiments differ from their paper? Every difference, named once.
 
-A policy has a setting `conventions`, "paper" or "authors". It stands for one object of this file, and
-every place where the two differ asks that object.
+A policy has a setting `conventions`, "paper" or "authors". It stands for one object of this file,
+and every place where the two differ asks that object.
 """
 
 from collections.abc import Callable

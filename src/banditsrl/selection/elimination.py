@@ -1,7 +1,7 @@
 """Which candidates are compatible with the data? The set Phi_t (paper, Eq. 1).
 
-Phi_t keeps every candidate whose best mean squared error over the ball ||theta|| <= B does not exceed
-the smallest error-plus-offset of any candidate.
+Phi_t keeps every candidate whose best mean squared error over the ball ||theta|| <= B does not
+exceed the smallest error-plus-offset of any candidate.
 """
 
 import jax.numpy as jnp

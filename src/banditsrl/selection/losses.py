@@ -7,10 +7,9 @@ algorithm's own regret bound.
 """
 
 import dataclasses
+from abc import abstractmethod
 from collections.abc import Callable
 from typing import ClassVar
-
-from abc import abstractmethod
 
 import equinox as eqx
 import jax
@@ -30,7 +29,7 @@ lambda_min is rounding noise."""
 
 
 class Loss(eqx.Module):
-    """A representation loss. A subclass owes `__call__`, and says which costly evidence it reads."""
+    """A representation loss. A subclass owes `__call__` and says which costly evidence it reads."""
 
     needs_forms: ClassVar[bool] = False  # weak and weak_normalised
     needs_uncertainty: ClassVar[bool] = False
@@ -40,7 +39,7 @@ class Loss(eqx.Module):
         """Return one number per candidate, (M,); smaller is better."""
 
     def scale(self, evidence: Evidence) -> Array:
-        """Return the size of the numbers when features are scaled, (M,); ties are relative to it."""
+        """Return the scale of the numbers, (M,); ties are relative to it."""
         return jnp.ones_like(evidence.L)
 
 

@@ -146,7 +146,7 @@ def _smallest_smallest_forms_of_history(
 
 
 def _embed_block(candidate: Representation, rounds: Rounds) -> tuple[Array, Array]:
-    """Return all embeddings of a block (block, A, d) and the played ones (block, d); invalid is 0."""
+    """Return all embeddings of a block (block, A, d) and the played ones (block, d)."""
     phi = jax.vmap(candidate.embed)(rounds.contexts)
     phi = jnp.where(rounds.valid[:, None, None], phi, 0.0)
     return phi, jnp.take_along_axis(phi, rounds.actions[:, None, None], axis=1)[:, 0]

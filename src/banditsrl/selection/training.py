@@ -41,7 +41,7 @@ SCHEDULES = ("constant", "cosine")
 PASSES_OVER = ("all", "explored")
 
 LEAST = 4
-"""A pass over explored samples has at least this fraction (one in four) of all samples."""
+"""A pass over explored samples has at least one in this many of all samples."""
 
 
 class Training(eqx.Module):

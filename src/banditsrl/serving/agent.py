@@ -1,4 +1,4 @@
-"""How does a policy live in an application? An `Agent` keeps what a loop would have to keep.
+"""How does a policy live in an application? In an `Agent`, which keeps what a loop has to keep.
 
 A policy is frozen and its state is a value, which suits simulation. An application has one stream
 of rounds and wants to say `act` and `learn`. The agent holds the state, the history of the rounds
@@ -7,20 +7,21 @@ network is trained, inside `learn`), and it saves and loads all of that as one f
 """
 
 import dataclasses
-from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jax import Array
 from numpy.typing import NDArray
 
 from banditsrl.arguments import count
-from banditsrl.core.history import BLOCK, History
+from banditsrl.core.adapters import as_policy
+from banditsrl.core.history import BLOCK, History, empty_history, resize, write_rounds
 from banditsrl.core.phases import phase_ends
-from banditsrl.core.policy import Choice, keeps_history
+from banditsrl.core.policy import Choice, Policy, State
+from banditsrl.core.representation import Context
 from banditsrl.core.state_files import load_state, save_state
 from banditsrl.errors import InvalidArgument
 from banditsrl.numerics.precision import in_float64
@@ -31,11 +32,8 @@ from banditsrl.serving.warm_start import warm_start
 class Memory(NamedTuple):
     """What an agent keeps, and saves."""
 
-    state: Any
-    contexts: NDArray[Any]  # (capacity, ...) of which the first `n` happened
-    actions: NDArray[np.int32]
-    rewards: NDArray[np.float64]
-    certified: NDArray[np.bool_]
+    state: State
+    history: History  # empty for a policy that never reads it
     n: NDArray[np.int64]  # rounds learned
     n_choices: NDArray[np.int64]  # choices made
     key: Array
@@ -46,7 +44,7 @@ class Agent:
 
     Args:
         policy: Any policy; `make_policy("banditsrl-auto", Stream(...))` where in doubt.
-        seed: Of its own randomness.
+        seed: Seed of the agent's own randomness.
 
     Example:
         >>> import banditsrl
@@ -58,48 +56,49 @@ class Agent:
         1
     """
 
-    def __init__(self, policy: Any, *, seed: int = 0) -> None:
+    def __init__(self, policy: Policy[Any], *, seed: int = 0) -> None:
         self.policy = policy
-        self._verbs = compiled(policy)
+        self._policy = as_policy(policy)
+        self._compiled = compiled(self._policy)
         key, init_key = jax.random.split(jax.random.key(count("seed", seed, 0)))
-        self._memory = _empty(policy.init(init_key), key)
-        self._ends = _ends(policy)
-        self._remembers = keeps_history(policy)
+        self._memory = _empty_memory(self._policy.init(init_key), key)
+        self._keeps_history = self._policy.phase_growth is not None and self._policy.uses_history
 
     @classmethod
     def from_log(
-        cls, policy: Any, *, contexts: Any, actions: Any, rewards: Any, seed: int = 0
+        cls, policy: Policy[Any], *, contexts: Any, actions: Any, rewards: Any, seed: int = 0
     ) -> "Agent":
-        """An agent that has already learned from logged rounds (see `warm_start`)."""
+        """Return an agent that has already learned from logged rounds (see `warm_start`)."""
         agent = cls(policy, seed=seed)
         log = {"contexts": contexts, "actions": actions, "rewards": rewards}
-        state, history = warm_start(policy, agent._memory.key, **log)
+        state, history = warm_start(agent._policy, agent._memory.key, **log)
         n = int(history.n)
-        kept: dict[str, Any] = {name: np.array(getattr(history, name))[:n] for name in _BUFFERS}
         memory = agent._memory._replace(state=state, n=np.asarray(n, dtype=np.int64))
-        agent._memory = _grown(memory._replace(**kept), n) if agent._remembers else memory
+        if agent._keeps_history:
+            memory = memory._replace(history=resize(history, _capacity_for(n)))
+        agent._memory = memory
         return agent
 
     @property
     def n_rounds(self) -> int:
-        """Rounds learned so far."""
+        """Number of rounds learned so far."""
         return int(self._memory.n)
 
     @property
-    def state(self) -> Any:
+    def state(self) -> State:
         """The policy's state, for instance for `policy.report`."""
         return self._memory.state
 
-    def act(self, context: Any, mask: Any = None) -> Choice:
-        """Choose an action of a context; `choice.certified` says that it is proved best."""
+    def act(self, context: Context, mask: Any = None) -> Choice:
+        """Choose an action for a context; `choice.certified` says whether the test passed."""
         memory = self._memory
-        key = _folded(memory.key, 2 * int(memory.n_choices))
-        choice = self._verbs.act(memory.state, np.asarray(context), mask, key)
+        key = _fold_in(memory.key, 2 * int(memory.n_choices))
+        choice = self._compiled.act(memory.state, np.asarray(context), mask, key)
         self._memory = memory._replace(n_choices=memory.n_choices + 1)
         return choice
 
     def learn(
-        self, context: Any, choice: Choice | int, reward: float, *, certified: bool = False
+        self, context: Context, choice: Choice | int, reward: float, *, certified: bool = False
     ) -> None:
         """Learn the reward of a choice, or of an action that something else chose.
 
@@ -109,106 +108,94 @@ class Agent:
         if isinstance(choice, Choice):
             action, certified = int(choice.action), bool(choice.certified)
         context, memory = np.asarray(context), self._memory
-        state = self._verbs.learn(memory.state, context, action, reward, certified)
+        state = self._compiled.learn(memory.state, context, action, reward, certified)
         memory = memory._replace(state=state, n=memory.n + 1)
-        if self._remembers:
-            memory = _kept(memory, context, action, reward, certified)
-        if self._ends(int(memory.n)):
-            key = jax.random.fold_in(memory.key, 2 * int(memory.n) + 1)
-            history = _history(memory) if self._remembers else None
-            memory = memory._replace(state=self._verbs.refresh(memory.state, history, key))
+        if self._keeps_history:
+            history = _append(memory.history, context, action, reward, certified)
+            memory = memory._replace(history=history)
+        n = int(memory.n)
+        if self._ends_phase(n):
+            key = jax.random.fold_in(memory.key, 2 * n + 1)
+            history = memory.history if self._keeps_history else None
+            memory = memory._replace(state=self._compiled.refresh(memory.state, history, key))
         self._memory = memory
 
     def save(self, path: str | Path) -> None:
         """Write everything to a file, in one piece or not at all."""
-        n = int(self._memory.n) if self._remembers else 0
-        cut = {name: getattr(self._memory, name)[:n] for name in _BUFFERS}
-        save_state(path, _Whole(self.policy), self._memory._replace(**cut))
+        history = self._memory.history
+        memory = self._memory._replace(history=resize(history, int(history.n)))
+        save_state(path, _AgentState(self.policy), memory)
 
     @classmethod
-    def load(cls, path: str | Path, policy: Any) -> "Agent":
-        """The agent that was saved with the same policy; it goes on as if it had not stopped."""
-        memory: Memory = load_state(path, _Whole(policy))
+    def load(cls, path: str | Path, policy: Policy[Any]) -> "Agent":
+        """Return the agent that was saved with the same policy; it continues where it stopped."""
         agent = cls(policy)
-        arrays: dict[str, Any] = {
-            n: np.array(getattr(memory, n)) for n in (*_BUFFERS, "n", "n_choices")
+        memory: Memory = load_state(path, _AgentState(agent.policy))
+        counts: dict[str, Any] = {
+            "n": np.array(memory.n),
+            "n_choices": np.array(memory.n_choices),
         }
-        memory = memory._replace(**arrays)
-        agent._memory = _grown(memory, len(memory.actions)) if agent._remembers else memory
+        if agent._keeps_history:
+            counts["history"] = resize(memory.history, _capacity_for(int(memory.n)))
+        agent._memory = memory._replace(**counts)
         return agent
 
+    def _ends_phase(self, n: int) -> bool:
+        """Return whether a phase ends after n rounds."""
+        growth = self._policy.phase_growth
+        return growth is not None and n in phase_ends(growth, n)[-1:]
 
-_folded = jax.jit(jax.random.fold_in)
 
-_BUFFERS = ("contexts", "actions", "rewards", "certified")
+_fold_in = jax.jit(jax.random.fold_in)
 
 
 @dataclasses.dataclass(frozen=True)
-class _Whole:
-    """A policy whose state is an agent's memory, for the state file."""
+class _AgentState:
+    """A policy whose state is the memory of an agent, as the state file needs it."""
 
     policy: Any
 
     def init(self, key: Array) -> Memory:
-        return _empty(self.policy.init(key), key)
-
-
-def _empty(state: Any, key: Array) -> Memory:
-    zero = np.zeros((), dtype=np.int64)
-    return Memory(
-        state,
-        contexts=np.zeros(0),
-        actions=np.zeros(0, dtype=np.int32),
-        rewards=np.zeros(0),
-        certified=np.zeros(0, dtype=bool),
-        n=zero,
-        n_choices=zero,
-        key=key,
-    )
-
-
-def _ends(policy: Any) -> Callable[[int], bool]:
-    """Whether a phase ends after so many rounds."""
-    growth = getattr(policy, "phase_growth", None)
-    if growth is None:
-        return lambda n: False  # noqa: ARG005 - without phases none ends
-    return lambda n: n in phase_ends(growth, n)[-1:]
-
-
-def _kept(memory: Memory, context: NDArray[Any], *rest: Any) -> Memory:
-    """The memory with one more round in its buffers."""
-    at = int(memory.n) - 1
-    if at == 0:
-        room = np.zeros((len(memory.actions), *context.shape), dtype=context.dtype)
-        memory = memory._replace(contexts=room)
-    if context.shape != memory.contexts.shape[1:]:
-        raise InvalidArgument(
-            f"context must have shape {memory.contexts.shape[1:]} as before, got {context.shape}."
-        )
-    wide = np.result_type(memory.contexts, context)  # whole numbers first, fractions later
-    memory = _grown(memory._replace(contexts=memory.contexts.astype(wide, copy=False)), at + 1)
-    for name, value in zip(_BUFFERS, (context, *rest), strict=True):
-        getattr(memory, name)[at] = value
-    return memory
-
-
-def _grown(memory: Memory, n: int) -> Memory:
-    """The memory with room for n rounds: a power of two of blocks, so few sizes are compiled."""
-    size = BLOCK
-    while size < n:
-        size *= 2
-
-    def room(old: NDArray[Any]) -> NDArray[Any]:
-        return np.concatenate([old, np.zeros((size - len(old), *old.shape[1:]), dtype=old.dtype)])
-
-    if len(memory.actions) >= size:
-        return memory
-    buffers: dict[str, Any] = {name: room(getattr(memory, name)) for name in _BUFFERS}
-    return memory._replace(**buffers)
+        return _empty_memory(as_policy(self.policy).init(key), key)
 
 
 @in_float64
-def _history(memory: Memory) -> History:
-    """The rounds as `refresh` wants them; copied, since the buffers go on changing."""
-    buffers = {name: jnp.array(getattr(memory, name)) for name in _BUFFERS}
-    return History(**buffers, n=jnp.asarray(memory.n, dtype=jnp.int32))
+def _empty_memory(state: State, key: Array) -> Memory:
+    """Return the memory before the first round; the first context decides the buffers."""
+    zero = np.zeros((), dtype=np.int64)
+    nothing = resize(empty_history(np.zeros(()), 0), 0)
+    return Memory(state, nothing, n=zero, n_choices=zero, key=key)
+
+
+@in_float64
+def _append(
+    history: History, context: NDArray[Any], action: Any, reward: float, certified: bool
+) -> History:
+    """Return the history after one more round, with more room if it was full."""
+    n = int(history.n)
+    if n == 0:
+        history = empty_history(context, BLOCK)
+    shape = history.contexts.shape[1:]
+    if context.shape != shape:
+        raise InvalidArgument(f"context must have shape {shape} as before, got {context.shape}.")
+    wide = np.result_type(history.contexts.dtype, context.dtype)  # fractions after whole numbers
+    if wide != history.contexts.dtype:
+        history = history._replace(contexts=history.contexts.astype(wide))
+    if n == history.capacity:
+        history = resize(history, _capacity_for(n + 1))
+    one = (context[None], np.asarray([action]), np.asarray([reward]), np.asarray([certified]))
+    written: History = _write(history, np.asarray(n), *one)
+    return written
+
+
+@partial(jax.jit, donate_argnums=0)
+def _write(history: History, first: Array, *rounds: Any) -> History:
+    return write_rounds(history, first, *rounds)
+
+
+def _capacity_for(n: int) -> int:
+    """Return room for n rounds: a power of two of blocks, so that few sizes are compiled."""
+    size = BLOCK
+    while size < n:
+        size *= 2
+    return size

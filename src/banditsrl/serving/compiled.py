@@ -1,11 +1,11 @@
-"""How does an application call a policy? `act` and `learn`, checked at the border and compiled."""
+"""How does an application call a policy? By `act` and `learn`, checked and compiled."""
 
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import jax
 import numpy as np
 from jax import Array
+from jax.typing import ArrayLike
 
 from banditsrl.arguments import (
     check_action,
@@ -14,92 +14,120 @@ from banditsrl.arguments import (
     finite_value,
     one_index,
 )
+from banditsrl.core.adapters import as_policy
 from banditsrl.core.history import History
-from banditsrl.core.policy import Choice, embeddings, learned
+from banditsrl.core.policy import Choice, Policy, State
+from banditsrl.core.representation import Context
 from banditsrl.errors import InvalidArgument
 from banditsrl.numerics.partition import Partitioned, partition
 from banditsrl.numerics.precision import in_float64
 
 
+class Act(Protocol):
+    """`Policy.act`, compiled."""
+
+    def __call__(self, state: State, context: Context, mask: Any, key: Array) -> Choice:
+        """Choose an action."""
+
+
+class Learn(Protocol):
+    """`Policy.learn`, compiled."""
+
+    def __call__(
+        self, state: State, context: Context, action: Any, reward: Any, certified: Any = False
+    ) -> State:
+        """Learn a reward."""
+
+
+class Refresh(Protocol):
+    """`Policy.refresh`, compiled."""
+
+    def __call__(self, state: State, history: History | None, key: Array) -> State:
+        """End a phase."""
+
+
 class Compiled(NamedTuple):
-    """The verbs of an application; each compiles on its first call only."""
+    """The methods of a policy, each compiled on its first call."""
 
-    act: Callable[..., Choice]
-    learn: Callable[..., Any]
-    refresh: Callable[..., Any]
+    act: Act
+    learn: Learn
+    refresh: Refresh
 
 
-def compiled(policy: Any) -> Compiled:
-    """A policy's verbs, for a loop that lives outside.
+def compiled(policy: Policy[Any]) -> Compiled:
+    """Return a policy's methods for a loop that lives outside the package.
 
     - ``act(state, context, mask, key)`` gives a choice of NumPy arrays; a mask of None means that
       every action is available (an outside policy needs an attribute `n_actions` for that).
-    - ``learn(state, context, action, reward, certified)``: `certified` is what the choice said of
-      itself; a policy with a test does not feed certified rounds to its base.
+    - ``learn(state, context, action, reward, certified)``: `certified` is `Choice.certified` of
+      that round; a policy with a test does not feed certified rounds to its base.
     - ``refresh(state, history, key)`` at the ends of phases, see `phase_ends`: BanditSRL selects
       its next representation there, other policies only undo the drift of their statistics.
     """
-    held, n_actions = partition(policy), _n_actions(policy)
+    policy = as_policy(policy)
+    parts, n_actions = partition(policy), policy.n_actions
 
     @in_float64
-    def act(state: Any, context: Any, mask: Any, key: Array) -> Choice:
-        _known(policy, context)
+    def act(state: State, context: Context, mask: Any, key: Array) -> Choice:
+        _check_context(policy, context)
         if mask is None and n_actions is None:
             raise InvalidArgument(
-                f"mask must be given, since {type(policy).__name__} has no n_actions, got None."
+                f"mask must be given, since {policy.display_name} has no n_actions, got None."
             )
-        available = check_known_mask(mask, n_actions or len(mask))
-        choice: Choice = _act(held, state, _arrays(context), available, key)
+        available = check_known_mask(mask, len(mask) if n_actions is None else n_actions)
+        choice: Choice = _act(parts, state, _as_numpy(context), available, key)
         host: Choice = jax.tree.map(np.asarray, choice)
         return host
 
     @in_float64
-    def learn(state: Any, context: Any, action: Any, reward: Any, certified: Any = False) -> Any:
-        _known(policy, context)
-        check_action(action, n_actions or np.iinfo(np.int32).max)
-        rest = (_arrays(context), np.asarray(action), np.asarray(check_reward(reward)))
-        return _learn(held, state, *rest, np.asarray(certified))
+    def learn(
+        state: State, context: Context, action: Any, reward: Any, certified: Any = False
+    ) -> State:
+        _check_context(policy, context)
+        check_action(action, n_actions)
+        rest = (_as_numpy(context), np.asarray(action), np.asarray(check_reward(reward)))
+        return _learn(parts, state, *rest, np.asarray(certified))
 
     @in_float64
-    def refresh(state: Any, history: History, key: Array) -> Any:
-        return _refresh(held, state, history, key)
+    def refresh(state: State, history: History | None, key: Array) -> State:
+        return _refresh(parts, state, history, key)
 
     return Compiled(act, learn, refresh)
 
 
 @jax.jit
-def _act(held: Partitioned, state: Any, context: Any, mask: Array, key: Array) -> Choice:
-    choice: Choice = held.combine().act(state, context, mask, key)
-    return choice
+def _act(
+    parts: Partitioned[Policy[Any]], state: State, context: Context, mask: ArrayLike, key: Array
+) -> Choice:
+    return parts.combine().act(state, context, mask, key)
 
 
 @jax.jit
 def _learn(
-    held: Partitioned, state: Any, context: Any, action: Array, reward: Array, certified: Array
-) -> Any:
-    return learned(held.combine(), state, context, action, reward, certified)
+    parts: Partitioned[Policy[Any]],
+    state: State,
+    context: Context,
+    action: ArrayLike,
+    reward: ArrayLike,
+    certified: ArrayLike,
+) -> State:
+    return parts.combine().learn(state, context, action, reward, certified)
 
 
 @jax.jit
-def _refresh(held: Partitioned, state: Any, history: History | None, key: Array) -> Any:
-    return held.combine().refresh(state, history, key)
+def _refresh(parts: Partitioned[Policy[Any]], state: State, history: History, key: Array) -> State:
+    return parts.combine().refresh(state, history, key)
 
 
-def _arrays(context: Any) -> Any:
-    """As NumPy's, which a compiled program takes in at once."""
+def _as_numpy(context: Context) -> Context:
+    """Return NumPy arrays, which a compiled program takes in at once."""
     return jax.tree.map(np.asarray, context)
 
 
-def _n_actions(policy: Any) -> int | None:
-    """How many actions a policy of ours chooses from; None if an outside one does not say."""
-    found = embeddings(policy)
-    return found[0].n_actions if found else getattr(policy, "n_actions", None)
-
-
-def _known(policy: Any, context: Any) -> None:
+def _check_context(policy: Policy[Any], context: Context) -> None:
     """Refuse a context that is not finite, or an index beyond a table."""
     for leaf in jax.tree.leaves(context):
         finite_value("context", leaf)
-    for representation in embeddings(policy):
+    for representation in policy.embeddings:
         if representation.n_contexts is not None:
             one_index("context", context, representation.n_contexts)

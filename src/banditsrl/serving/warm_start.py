@@ -1,25 +1,27 @@
-"""How does a policy start from logged data? Teach it the log, then refresh it once."""
+"""How does a policy start from logged data? It learns the log, and is refreshed once."""
 
 from typing import Any
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
 from banditsrl.arguments import count, finite_array, finite_value, known_index
-from banditsrl.core.history import History, empty_history
-from banditsrl.core.policy import embeddings, learned
+from banditsrl.core.adapters import as_policy
+from banditsrl.core.history import History, empty_history, write_rounds
+from banditsrl.core.policy import Policy, State
+from banditsrl.core.representation import Context
 from banditsrl.errors import InvalidArgument
+from banditsrl.numerics.partition import Partitioned, partition
 from banditsrl.numerics.precision import in_float64
 
 
 @in_float64
 def warm_start(
-    policy: Any, key: Array, *, contexts: Any, actions: Any, rewards: Any, capacity: int = 0
-) -> tuple[Any, History]:
-    """A state that has learned from logged rounds, and the history that holds them.
+    policy: Policy[Any], key: Array, *, contexts: Any, actions: Any, rewards: Any, capacity: int = 0
+) -> tuple[State, History]:
+    """Return a state that has learned from logged rounds, and the history that holds them.
 
     The rounds count as explored. Estimates and certificates hold as with the policy's own data if
     the log's actions depended only on what the log contains (contexts, past actions and rewards).
@@ -32,57 +34,50 @@ def warm_start(
         rewards: (n,).
         capacity: Room for this many further rounds in the history.
     """
+    policy = as_policy(policy)
     rewards = finite_array("rewards", rewards, "(n,)")
-    listed = isinstance(contexts, tuple) and all(np.ndim(context) == 0 for context in contexts)
-    contexts = np.asarray(contexts) if isinstance(contexts, list) or listed else contexts
-    actions = np.asarray(actions)
-    n = len(rewards)
+    actions, n = np.asarray(actions), len(rewards)
     if actions.shape != (n,) or not np.issubdtype(actions.dtype, np.integer):
         raise InvalidArgument(
             f"actions must be {n} integers, one per reward, got {actions.dtype} of shape "
             f"{actions.shape}."
         )
+    contexts = _as_arrays(contexts)
     lengths = {len(leaf) for leaf in jax.tree.leaves(contexts)}
     if lengths != {n}:
         raise InvalidArgument(f"contexts must hold {n} rounds, got {sorted(lengths)}.")
     _check_log(policy, contexts, actions)
-    history = _filled(contexts, actions, rewards, n + count("capacity", capacity, 0))
-    return _taught(policy, history, key), history
+    first = jax.tree.map(lambda leaf: jnp.asarray(leaf)[0], contexts)
+    empty = empty_history(first, n + count("capacity", capacity, 0))
+    history = write_rounds(empty, 0, contexts, actions, rewards, np.zeros(n, dtype=bool))
+    return _learn_history(partition(policy), history, key), history
 
 
-def _check_log(policy: Any, contexts: Any, actions: Any) -> None:
+def _as_arrays(contexts: Any) -> Context:
+    """Return a list, or a tuple of numbers, as one array, and other contexts as they are."""
+    is_numbers = isinstance(contexts, tuple) and all(np.ndim(context) == 0 for context in contexts)
+    return np.asarray(contexts) if isinstance(contexts, list) or is_numbers else contexts
+
+
+def _check_log(policy: Policy[Any], contexts: Context, actions: Any) -> None:
+    """Refuse contexts that are not finite, and indices beyond the policy's sizes."""
     for leaf in jax.tree.leaves(contexts):
         finite_value("contexts", leaf)
-    for representation in embeddings(policy):
-        known_index("actions", actions, representation.n_actions)
+    if policy.n_actions is not None:
+        known_index("actions", actions, policy.n_actions)
+    for representation in policy.embeddings:
         if representation.n_contexts is not None:
             known_index("contexts", contexts, representation.n_contexts)
 
 
-def _filled(contexts: Any, actions: Any, rewards: Any, capacity: int) -> History:
-    first = jax.tree.map(lambda leaf: jnp.asarray(leaf)[0], contexts)
-    empty = empty_history(first, capacity)
-    return empty._replace(
-        contexts=jax.tree.map(_put, empty.contexts, contexts),
-        actions=_put(empty.actions, actions),
-        rewards=_put(empty.rewards, rewards),
-        n=jnp.asarray(len(rewards), dtype=jnp.int32),
-    )
-
-
-def _put(buffer: Array, values: Any) -> Array:
-    """`buffer` with `values` at its beginning."""
-    return buffer.at[: len(values)].set(jnp.asarray(values, dtype=buffer.dtype))
-
-
-@eqx.filter_jit
-def _taught(policy: Any, history: History, key: Array) -> Any:
+@jax.jit
+def _learn_history(parts: Partitioned[Policy[Any]], history: History, key: Array) -> State:
+    policy = parts.combine()
     init_key, refresh_key = jax.random.split(key)
 
-    def one(i: Array, state: Any) -> Any:
+    def learn_round(i: Array, state: State) -> State:
         context = jax.tree.map(lambda leaf: leaf[i], history.contexts)
-        return learned(policy, state, context, history.actions[i], history.rewards[i], False)
+        return policy.learn(state, context, history.actions[i], history.rewards[i], False)
 
-    state = jax.lax.fori_loop(0, history.n, one, policy.init(init_key))
-    refresh = getattr(policy, "refresh", None)
-    return state if refresh is None else refresh(state, history, refresh_key)
+    state = jax.lax.fori_loop(0, history.n, learn_round, policy.init(init_key))
+    return policy.refresh(state, history, refresh_key)

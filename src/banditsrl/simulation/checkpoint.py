@@ -1,4 +1,4 @@
-"""How does a long run survive being stopped? Its state is saved now and then, in one piece.
+"""How does a long run survive being stopped? Its state is saved now and then.
 
 `simulate` asks a checkpoint whether it is `due` at the end of a segment of steps, and hands it the
 arrays of everything the run carries. All randomness is dealt from the seed and the step, so a run
@@ -19,7 +19,7 @@ from banditsrl.core import archive
 from banditsrl.errors import StateFileError
 from banditsrl.numerics.draws import is_key, key_words
 
-SCHEMA = 3
+SCHEMA = 4
 """Raised whenever the layout of the file changes."""
 
 REST_PER_SAVE = 50.0
@@ -27,7 +27,7 @@ REST_PER_SAVE = 50.0
 
 
 class Saved(NamedTuple):
-    """What one batch of seeds needs in order to go on."""
+    """What one batch of seeds needs in order to continue."""
 
     step: int  # the last step done
     arrays: list[NDArray[Any]]  # leaves of the reports so far and of the carry
@@ -37,13 +37,13 @@ class Checkpoint(Protocol):
     """Where a simulation keeps its state; `batch` counts its batches of seeds from zero."""
 
     def due(self) -> bool:
-        """Whether it is time to save."""
+        """Return whether it is time to save."""
 
     def load(self, batch: int) -> Saved | None:
-        """What was saved last, if it can be used."""
+        """Return what was saved last, if it can be used."""
 
     def save(self, batch: int, saved: Saved) -> None:
-        """Keep `saved` in place of what was saved before."""
+        """Replace what was saved before by `saved`."""
 
 
 class Slot(NamedTuple):
@@ -53,13 +53,13 @@ class Slot(NamedTuple):
     batch: int
 
     def load(self) -> Saved | None:
-        """What was saved last."""
+        """Return what was saved last."""
         return None if self.checkpoint is None else self.checkpoint.load(self.batch)
 
     def save_if_due(self, step: int, tree: Any) -> None:
-        """Save the leaves of a pytree, now and then."""
+        """Save the leaves of a pytree if it is time."""
         if self.checkpoint is not None and self.checkpoint.due():
-            self.checkpoint.save(self.batch, Saved(step, packed(tree)))
+            self.checkpoint.save(self.batch, Saved(step, pack(tree)))
 
 
 class FileCheckpoint:
@@ -69,7 +69,7 @@ class FileCheckpoint:
         path: The file; batches after the first get a number in its name.
         identity: What the state belongs to; a file of anything else is ignored.
         every: Seconds between two saves.
-        say: Told in one sentence why a file was ignored.
+        say: Called with one sentence that says why a file was ignored.
     """
 
     def __init__(
@@ -89,11 +89,11 @@ class FileCheckpoint:
         self._cost = 0.0
 
     def due(self) -> bool:
-        """Whether `every` seconds have passed, or longer if saving is slow."""
+        """Return whether `every` seconds have passed, or more if saving is slow."""
         return time.monotonic() - self._last >= max(self.every, REST_PER_SAVE * self._cost)
 
     def load(self, batch: int) -> Saved | None:
-        """What was saved last; a file that is damaged or of another run is left and ignored."""
+        """Return what was saved last; a file that is damaged or of another run is ignored."""
         path = self._file(batch)
         if not path.exists():
             return None
@@ -109,7 +109,7 @@ class FileCheckpoint:
         return Saved(int(header["step"]), arrays)
 
     def save(self, batch: int, saved: Saved) -> None:
-        """Write to a file next to it, then put it in place."""
+        """Write the file in one piece."""
         began = time.monotonic()
         header = {
             "schema": SCHEMA,
@@ -125,8 +125,8 @@ class FileCheckpoint:
         return self.path if batch == 0 else self.path.with_stem(f"{self.path.stem}-{batch}")
 
 
-def strong(tree: Any) -> Any:
-    """The same arrays without weak types, which no file keeps and which may decide a dtype."""
+def make_strong(tree: Any) -> Any:
+    """Return the same arrays without weak types, which no file keeps."""
 
     def convert(leaf: Any) -> Any:
         weak = getattr(leaf, "weak_type", False)
@@ -135,13 +135,13 @@ def strong(tree: Any) -> Any:
     return jax.tree.map(convert, tree)
 
 
-def packed(tree: Any) -> list[NDArray[Any]]:
-    """The leaves of a pytree as host arrays; random keys as their data."""
+def pack(tree: Any) -> list[NDArray[Any]]:
+    """Return the leaves of a pytree as host arrays; random keys become their data."""
     return [np.asarray(key_words(leaf)) for leaf in jax.tree.leaves(tree)]
 
 
-def unpacked(example: Any, arrays: Sequence[NDArray[Any]]) -> tuple[Any, list[NDArray[Any]]]:
-    """`arrays` in the structure of `example`, and what is left of them."""
+def unpack(example: Any, arrays: Sequence[NDArray[Any]]) -> tuple[Any, list[NDArray[Any]]]:
+    """Return `arrays` in the structure of `example`, and the arrays that are left."""
     leaves = jax.tree.leaves(example)
     mine, rest = list(arrays[: len(leaves)]), list(arrays[len(leaves) :])
     wanted = [_shape(key_words(leaf)) for leaf in leaves]

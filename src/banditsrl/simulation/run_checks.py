@@ -9,61 +9,47 @@ from numpy.typing import NDArray
 
 from banditsrl.arguments import count
 from banditsrl.core.actions import ROUNDING
-from banditsrl.core.policy import embeddings
+from banditsrl.core.policy import Policy
+from banditsrl.core.problem import Problem
 from banditsrl.errors import BoundExceeded, ContractViolation, InvalidArgument, InvalidType
 from banditsrl.simulation.result import Result
 
 LONGEST = 2**31 - 1
-"""Steps of a run: the history counts them in 32 bits."""
-
-PROBLEM = ("name", "n_actions", "contexts", "noises", "means", "mask", "reward")
-POLICY = ("init", "act", "learn")
-"""What the two sides of a simulation must have."""
+"""Largest horizon: the history counts steps in 32 bits."""
 
 N_RECORDS = 100
 """Steps recorded when none are named."""
 
 
-def check_players(problem: Any, policy: Any) -> None:
-    """Refuse what is no problem or no policy, by what it lacks, and two that do not fit."""
-    for name, thing, verbs in (("problem", problem, PROBLEM), ("policy", policy, POLICY)):
-        if isinstance(thing, type):
-            raise InvalidType(f"{name} must be an object, got the class {thing.__name__} itself.")
-        missing = [verb for verb in verbs if not hasattr(thing, verb)]
-        if missing:
-            raise InvalidType(
-                f"{name} must have {', '.join(verbs)}, "
-                f"got {type(thing).__name__} without {', '.join(missing)}."
-            )
-    _agree(problem, policy)
-
-
-def _agree(problem: Any, policy: Any) -> None:
-    """Refuse representations that are not of this problem's size."""
-    for representation in embeddings(policy):
-        sizes = [("n_actions", representation.n_actions)]
-        if representation.n_contexts is not None:
-            sizes.append(("n_contexts", representation.n_contexts))
-        for name, size in sizes:
-            if size != getattr(problem, name, size):
+def check_sizes(problem: Problem, policy: Policy[Any]) -> None:
+    """Refuse a policy whose representations are not of this problem's size."""
+    for representation in policy.embeddings:
+        pairs = (
+            ("n_actions", representation.n_actions, problem.n_actions),
+            ("n_contexts", representation.n_contexts, problem.n_contexts),
+        )
+        for name, size, wanted in pairs:
+            if size is not None and wanted is not None and size != wanted:
                 raise InvalidArgument(
-                    f"representation must have the problem's {name} {getattr(problem, name)}, "
-                    f"got {size}."
+                    f"representation must have the problem's {name} {wanted}, got {size}."
                 )
 
 
-def chosen_seeds(seeds: int | Sequence[int]) -> NDArray[np.int64]:
-    """The seeds that are meant, (S,): so many, or those named."""
+def check_seeds(seeds: int | Sequence[int]) -> NDArray[np.int64]:
+    """Return the seeds that are meant, (S,): so many from zero on, or those named."""
     if not isinstance(seeds, Iterable):
         return np.arange(count("seeds", seeds), dtype=np.int64)
     chosen = [count("seeds", seed, 0) for seed in seeds]
     if not chosen:
         raise InvalidArgument("seeds must name at least one seed, got none.")
+    if len(set(chosen)) < len(chosen):
+        double = next(seed for seed in chosen if chosen.count(seed) > 1)
+        raise InvalidArgument(f"seeds must differ, got {double} more than once.")
     return np.asarray(chosen, dtype=np.int64)
 
 
-def recorded_steps(steps: Sequence[int] | None, horizon: int) -> NDArray[np.int64]:
-    """The steps that are recorded, (K,): those named, or about a hundred."""
+def check_steps(steps: Sequence[int] | None, horizon: int) -> NDArray[np.int64]:
+    """Return the steps that are recorded, (K,): those named, or about a hundred."""
     if count("horizon", horizon) > LONGEST:
         raise InvalidArgument(f"horizon must be at most {LONGEST}, got {horizon}.")
     if steps is None:
@@ -80,8 +66,11 @@ def recorded_steps(steps: Sequence[int] | None, horizon: int) -> NDArray[np.int6
     return recorded
 
 
-def refuse_what_was_not_offered(result: Result) -> None:
-    """Such an action pays minus infinity (see `rounds`), which stays in the regret."""
+def check_offered(result: Result) -> None:
+    """Refuse a policy that chose an action that was not offered.
+
+    Such an action pays minus infinity (see `loop`), which stays in the regret.
+    """
     if not np.isfinite(result.regret[:, -1]).all():
         raise ContractViolation(
             f"{result.policy} must choose available actions, got one that the problem did not "
@@ -89,18 +78,21 @@ def refuse_what_was_not_offered(result: Result) -> None:
         )
 
 
-def warn_of_bounds(result: Result, policy: Any, reward_bound: float | None) -> None:
-    """Of bounds that were given and did not hold."""
+def warn_of_exceeded_bounds(
+    result: Result, policy: Policy[Any], reward_bound: float | None
+) -> None:
+    """Warn of bounds that were given and did not hold."""
     largest = float(result.largest_reward.max())
     if reward_bound is not None and largest > reward_bound:
-        _exceeded(f"reward_bound = {reward_bound:g} was given but a reward of {largest:g}")
-    norms = np.asarray(getattr(result.state, "largest_norm", ())).reshape(-1, result.n_seeds)
-    # the norms of a network are not those of its inputs
-    given = () if hasattr(policy, "network") else embeddings(policy)
-    for embedding, norm in zip(given, norms.max(axis=1, initial=0.0), strict=False):
+        _warn(f"reward_bound = {reward_bound:g} was given but a reward of {largest:g}")
+    norms = policy.largest_norms(result.state)
+    if norms is None:
+        return
+    seen = np.asarray(norms).reshape(-1, result.n_seeds).max(axis=1)
+    for embedding, norm in zip(policy.embeddings, seen, strict=True):
         if embedding.L is not None and norm > embedding.L * (1.0 + ROUNDING):
-            _exceeded(f"L = {embedding.L:g} was given but an embedding of norm {norm:g}")
+            _warn(f"L = {embedding.L:g} was given but an embedding of norm {norm:g}")
 
 
-def _exceeded(what: str) -> None:
+def _warn(what: str) -> None:
     warnings.warn(f"{what} was observed.", BoundExceeded, stacklevel=5)

@@ -7,7 +7,7 @@ import numpy as np
 
 from banditsrl.policies.policy_catalogue import make_policy
 from banditsrl.problems.problem_catalogue import make_problem
-from banditsrl.simulation.simulate import LANES, simulate
+from banditsrl.simulation.simulate import SEEDS_AT_ONCE, simulate
 
 NUMPY_PROBLEM, NUMPY_STEPS = "vardim-realizable", 2_000
 
@@ -22,8 +22,8 @@ class Case(NamedTuple):
 
 
 CASES = (
-    Case("vardim-realizable", "glrt-linucb", 4_000, LANES),
-    Case("vardim-realizable", "banditsrl-linucb", 4_000, LANES),
+    Case("vardim-realizable", "glrt-linucb", 4_000, SEEDS_AT_ONCE),
+    Case("vardim-realizable", "banditsrl-linucb", 4_000, SEEDS_AT_ONCE),
     Case("wheel", "nn-banditsrl-egreedy", 2_000, 1),
     Case("wheel", "banditsrl-auto", 2_000, 1),
 )
