@@ -32,6 +32,11 @@ def positive(name: str, value: object) -> float:
     return above(name, value, 0.0)
 
 
+def positive_or_none(name: str, value: object) -> float | None:
+    """A real number above zero, or None."""
+    return None if value is None else positive(name, value)
+
+
 def above(name: str, value: object, low: float) -> float:
     """A real number strictly above `low`."""
     number = real(name, value)

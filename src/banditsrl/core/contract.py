@@ -22,7 +22,7 @@ from banditsrl.core.state_files import load_state, save_state
 from banditsrl.errors import BanditSRLError, ContractViolation
 from banditsrl.numerics.draws import key_words
 from banditsrl.numerics.precision import in_float64
-from banditsrl.representations.table import as_representation
+from banditsrl.representations.conversion import as_representation
 
 N_ROUNDS = 3
 """Rounds played before the checks, so that states are not empty."""

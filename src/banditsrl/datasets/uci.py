@@ -12,7 +12,6 @@ import zipfile
 import zlib
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,8 +21,6 @@ from numpy.typing import NDArray
 from banditsrl.datasets import sources
 from banditsrl.datasets.columns import as_labels, as_numbers
 from banditsrl.datasets.downloads import DataFile, Progress
-from banditsrl.problems.labelled import P_RIGHT, P_WRONG, TableProblem
-from banditsrl.problems.problem_catalogue import PROBLEMS
 from banditsrl.registry import Registry
 
 if TYPE_CHECKING:
@@ -57,34 +54,6 @@ class DataSet:
 
 
 DATASETS: Registry[DataSet] = Registry("data set")
-
-
-def dataset(
-    name: str,
-    *,
-    p_right: float = P_RIGHT,
-    p_wrong: float = P_WRONG,
-    data_dir: str | Path | None = None,
-    progress: Progress | None = None,
-) -> TableProblem:
-    """A data set of UCI as a bandit.
-
-    Args:
-        name: "shuttle" (or "statlog"), "magic", "mushroom" or "covertype".
-        p_right: Probability of a reward for the row's own class.
-        p_wrong: Probability of a reward for any other class.
-        data_dir: A folder that may hold covtype.data.gz (or covtype.data); by default the one
-            that BANDITSRL_DATA names. The small data sets never need one.
-        progress: Called during a download with the bytes done, the bytes in all and what; by
-            default a bar is drawn if the error stream is a terminal.
-
-    Example:
-        >>> problem = dataset("mushroom")
-        >>> problem.n_contexts, problem.n_columns, problem.n_actions
-        (8124, 22, 2)
-    """
-    columns, labels = load(DATASETS[name], data_dir=data_dir, progress=progress)
-    return TableProblem(columns, labels, name=DATASETS[name].name, p_right=p_right, p_wrong=p_wrong)
 
 
 def fetch(name: str, data_dir: str | Path | None = None, progress: Progress | None = None) -> Path:
@@ -222,6 +191,4 @@ _COVERTYPE = DataSet(
 
 for _set in (_SHUTTLE, _MAGIC, _MUSHROOM, _COVERTYPE):
     DATASETS.add(_set.name, _set)
-    PROBLEMS.add(_set.name, partial(dataset, _set.name))
 DATASETS.add("statlog", _SHUTTLE)
-PROBLEMS.add("statlog", partial(dataset, "statlog"))

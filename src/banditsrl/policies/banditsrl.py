@@ -27,7 +27,8 @@ from banditsrl.linear.ridge import Ridge, cropped, empty, padded
 from banditsrl.numerics.precision import in_float64
 from banditsrl.numerics.seed_axis import look_up
 from banditsrl.policies.linear_policy import LinearPolicy, known_or
-from banditsrl.representations.table import Table, as_representations
+from banditsrl.representations.conversion import as_representations
+from banditsrl.representations.table import Table
 from banditsrl.selection.certificate import CertifiedPolicy, CertifiedState, Facts
 from banditsrl.selection.elimination import offset_name, smallest, weigh
 from banditsrl.selection.losses import BestInClass, Loss, as_loss

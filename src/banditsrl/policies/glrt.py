@@ -14,7 +14,7 @@ from banditsrl.errors import InvalidArgument
 from banditsrl.linear.ridge import REFRESH_GROWTH, empty
 from banditsrl.numerics.precision import in_float64
 from banditsrl.policies.linear_policy import LinearPolicy, known_or, largest_norm
-from banditsrl.representations.table import as_representation
+from banditsrl.representations.conversion import as_representation
 from banditsrl.selection.certificate import CertifiedPolicy, CertifiedState, Facts
 
 

@@ -36,7 +36,7 @@ from banditsrl.linear.ridge import Ridge, cropped, empty, noise_estimate, observ
 from banditsrl.numerics.precision import in_float64
 from banditsrl.numerics.seed_axis import select_row
 from banditsrl.policies.linear_policy import known_or, largest_norm
-from banditsrl.representations.table import as_representations
+from banditsrl.representations.conversion import as_representations
 from banditsrl.selection.elimination import Fits, compatible, fitted, known, offset_name
 
 

@@ -31,7 +31,8 @@ from banditsrl.linear.likelihood_ratio import Scores, score
 from banditsrl.linear.ridge import REFRESH_GROWTH, Ridge, empty, noise_estimate, observed, refreshed
 from banditsrl.numerics.precision import in_float64
 from banditsrl.numerics.seed_axis import select_row
-from banditsrl.representations.table import Table, as_representation
+from banditsrl.representations.conversion import as_representation
+from banditsrl.representations.table import Table
 
 
 class View(NamedTuple):

@@ -17,7 +17,7 @@ from jax import Array
 from banditsrl.arguments import count, one_of
 from banditsrl.core.representation import Representation
 from banditsrl.errors import InvalidArgument, InvalidType
-from banditsrl.representations.table import as_representation
+from banditsrl.representations.conversion import as_representation
 
 ACTIVATIONS: dict[str, Callable[[Array], Array]] = {
     "relu": jax.nn.relu,

@@ -17,6 +17,7 @@ from jax import Array
 from numpy.typing import NDArray
 
 from banditsrl.arguments import count, positive
+from banditsrl.core.adapters import as_problem
 from banditsrl.core.history import BLOCK
 from banditsrl.core.phases import phase_ends
 from banditsrl.core.policy import embeddings, keeps_history, unmapped_lanes
@@ -130,7 +131,7 @@ def lanes_of(policy: Any) -> int:
 
 def _plan(problem: Any, policy: Any, horizon: int, steps: Sequence[int] | None) -> Plan:
     growth = getattr(policy, "phase_growth", None)
-    game = Game(partition(policy), partition(getattr(problem, "bare", problem)))
+    game = Game(partition(policy), partition(as_problem(problem).anonymous()))
     return Plan(
         game.policy.combine(),
         problem,
