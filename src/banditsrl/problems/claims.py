@@ -54,9 +54,8 @@ def attach_claims(
         possible: Which (context, action) pairs can occur, (n_contexts, n_actions).
     """
     if not isinstance(representations, Sequence | np.ndarray):
-        raise InvalidType(
-            f"representations must be a sequence of candidates, got {type(representations).__name__}."
-        )
+        kind = type(representations).__name__
+        raise InvalidType(f"representations must be a sequence of candidates, got {kind}.")
     tables = [_as_table(source, possible) for source in representations]
     if claims is None:
         claims = [_fit_claim(table, means, possible) for table in tables]
@@ -74,7 +73,7 @@ def best_fit(
     return theta, float(np.abs(rows @ theta - means[possible]).max())
 
 
-def _check_claims(claims: Sequence[Claim], n: int) -> None:
+def _check_claims(claims: Sequence[Any], n: int) -> None:
     wrong = [type(claim).__name__ for claim in claims if not isinstance(claim, Claim)]
     if wrong:
         raise InvalidType(f"claims must be a sequence of Claim, got {wrong[0]}.")
@@ -108,4 +107,5 @@ def _bound_parameter(table: Table, claim: Claim) -> Table:
     if table.B is not None:
         return table
     bound = max(float(np.linalg.norm(claim.theta)), SMALLEST_BOUND)
-    return eqx.tree_at(lambda t: t.B, table, bound, is_leaf=lambda leaf: leaf is None)
+    bounded: Table = eqx.tree_at(lambda t: t.B, table, bound, is_leaf=lambda leaf: leaf is None)
+    return bounded

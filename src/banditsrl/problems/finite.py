@@ -36,6 +36,8 @@ NOISES = ("gaussian", "bernoulli", "none")
 class FiniteProblem(Problem):
     """A contextual bandit with finitely many contexts and actions.
 
+    `sigma` is the deviation of the noise, or 1/2 for Bernoulli rewards.
+
     Args:
         mean_rewards: Expected reward of every context and action, (n_contexts, n_actions).
         representations: The candidates, in the order in which policies refer to them: each a
@@ -62,6 +64,8 @@ class FiniteProblem(Problem):
     representations: tuple[Table, ...]
     claims: tuple[Claim, ...]
     name: str = eqx.field(static=True)
+    n_actions: int = eqx.field(static=True)
+    sigma: float = eqx.field(static=True)
     noise: str = eqx.field(static=True)
     noise_std: float = eqx.field(static=True)
     all_available: bool = eqx.field(static=True)
@@ -79,6 +83,7 @@ class FiniteProblem(Problem):
         available: Any = None,
     ) -> None:
         self.mean_rewards = finite_array("mean_rewards", mean_rewards, "(n_contexts, n_actions)")
+        self.n_actions = int(self.mean_rewards.shape[1])
         self.cumulative = np.cumsum(_check_rho(rho, len(self.mean_rewards)))
         self.available = _check_available(available, self.mean_rewards.shape)
         self.all_available = bool(self.available.all())
@@ -89,6 +94,7 @@ class FiniteProblem(Problem):
         self.noise = one_of("noise", noise, NOISES)
         deviation = at_least("noise_std", noise_std, 0.0)
         self.noise_std = deviation if noise == "gaussian" else 0.0
+        self.sigma = 0.5 if noise == "bernoulli" else self.noise_std
         low, high = self.mean_rewards[self.available].min(), self.mean_rewards[self.available].max()
         if noise == "bernoulli" and (low < 0 or high > 1):
             raise InvalidArgument(
@@ -114,11 +120,6 @@ class FiniteProblem(Problem):
         return int(self.mean_rewards.shape[0])
 
     @property
-    def n_actions(self) -> int:
-        """Number of actions A."""
-        return int(self.mean_rewards.shape[1])
-
-    @property
     def rho(self) -> NDArray[np.float64]:
         """Probability of every context, (X,)."""
         return np.diff(self.cumulative, prepend=0.0)
@@ -127,11 +128,6 @@ class FiniteProblem(Problem):
     def possible(self) -> NDArray[np.bool_]:
         """Which (context, action) pairs can occur, (X, A): rho is positive, and it is available."""
         return self.available & (self.rho > 0)[:, None]
-
-    @property
-    def sigma(self) -> float:
-        """Sub-Gaussian constant of the noise: its deviation, or 1/2 for Bernoulli rewards."""
-        return 0.5 if self.noise == "bernoulli" else self.noise_std
 
     @property
     def optimal_actions(self) -> NDArray[np.int64]:

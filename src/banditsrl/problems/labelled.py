@@ -51,6 +51,8 @@ class TableProblem(Problem):
     labels: Array
     representations: tuple[Coded, ...]
     name: str = eqx.field(static=True)
+    n_actions: int = eqx.field(static=True)
+    sigma: float = eqx.field(static=True)
     classes: tuple[str, ...] = eqx.field(static=True)
     p_right: float = eqx.field(static=True)
     p_wrong: float = eqx.field(static=True)
@@ -69,7 +71,8 @@ class TableProblem(Problem):
         self.labels = jnp.asarray(codes.astype(np.int32))
         self.classes = tuple(str(value) for value in classes)
         self.representations = (Coded(n_actions=len(classes), code="blocks", table=table),)
-        self.name = name
+        self.name, self.n_actions = name, len(classes)
+        self.sigma = 0.5  # the sub-Gaussian constant of Bernoulli rewards
         self.p_right, self.p_wrong = real("p_right", p_right), at_least("p_wrong", p_wrong, 0.0)
         if not self.p_wrong < self.p_right <= 1.0:
             raise InvalidArgument(
@@ -85,16 +88,6 @@ class TableProblem(Problem):
     def n_columns(self) -> int:
         """Number of columns."""
         return self.representations[0].n_columns
-
-    @property
-    def n_actions(self) -> int:
-        """Number of classes A."""
-        return len(self.classes)
-
-    @property
-    def sigma(self) -> float:
-        """Sub-Gaussian constant of Bernoulli rewards."""
-        return 0.5
 
     def contexts(self, key: Array, n: int) -> Array:
         """Deal n contexts, (n,) indices of rows."""

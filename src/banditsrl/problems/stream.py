@@ -21,14 +21,11 @@ class Stream(Task):
     representations: tuple[Coded, ...]
     sigma: float | None = eqx.field(static=True)
     name: str = eqx.field(static=True)
+    n_actions: int = eqx.field(static=True)
 
     def __init__(self, n_columns: int, n_actions: int, *, sigma: float | None = 0.5) -> None:
         inputs = Coded(n_actions=n_actions, code="blocks", n_columns=n_columns)
         self.representations = (inputs,)
+        self.n_actions = inputs.n_actions
         self.sigma = positive_or_none("sigma", sigma)
         self.name = "stream"
-
-    @property
-    def n_actions(self) -> int:
-        """Number of actions A."""
-        return self.representations[0].n_actions

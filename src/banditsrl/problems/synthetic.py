@@ -7,6 +7,7 @@ space. What the name of a generated problem promises is verified; if it does not
 is refused.
 """
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -75,7 +76,7 @@ def vardim(
     means = reference @ theta
     hls = (reference, Claim(theta, True, "hls d=6"))
     collinear = [_make_collinear(reference, theta, dim, rng) for dim in range(2, DIM + 1)]
-    variants = {
+    variants: dict[str, Callable[[], Candidates]] = {
         "realizable": lambda: [hls, *collinear],
         "misspecified": lambda: [hls, *collinear, *_make_misspecified(reference, means, rng)],
         "no-hls": lambda: collinear,

@@ -92,6 +92,8 @@ class Wheel(Problem):
     radius: float = eqx.field(static=True)
     noise_std: float = eqx.field(static=True)
     name: str = eqx.field(static=True)
+    n_actions: int = eqx.field(static=True)
+    sigma: float = eqx.field(static=True)
 
     def __init__(
         self, *, law: str = "disc", radius: float = RADIUS, noise_std: float = NOISE_STD
@@ -99,18 +101,9 @@ class Wheel(Problem):
         self.law = one_of("law", law, LAWS)
         self.radius = probability("radius", radius)
         self.noise_std = at_least("noise_std", noise_std, 0.0)
-        self.name = "wheel-fresh"
+        self.name, self.n_actions = "wheel-fresh", N_ACTIONS
+        self.sigma = self.noise_std
         self.representations = (Coded(n_actions=N_ACTIONS, code="one-hot", n_columns=N_COLUMNS),)
-
-    @property
-    def n_actions(self) -> int:
-        """Number of actions A."""
-        return N_ACTIONS
-
-    @property
-    def sigma(self) -> float:
-        """Sub-Gaussian constant of the noise: its standard deviation."""
-        return self.noise_std
 
     @in_float64
     def contexts(self, key: Array, n: int) -> Array:

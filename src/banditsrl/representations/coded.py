@@ -53,6 +53,7 @@ class Coded(Representation):
     table: Array | None
     n_columns: int = eqx.field(static=True)
     n_actions: int = eqx.field(static=True)
+    dim: int = eqx.field(static=True)
     code: str = eqx.field(static=True)
     L: float | None
     B: float | None
@@ -76,14 +77,9 @@ class Coded(Representation):
             raise InvalidArgument(
                 f"n_columns must be that of the table, {self.n_columns}, got {n_columns}."
             )
+        blocks, one_hot = self.n_columns * self.n_actions, self.n_columns + self.n_actions
+        self.dim = blocks if self.code == "blocks" else one_hot
         self.L, self.B = positive_or_none("L", L), positive_or_none("B", B)
-
-    @property
-    def dim(self) -> int:
-        """Dimension d of the coded vectors."""
-        if self.code == "blocks":
-            return self.n_columns * self.n_actions
-        return self.n_columns + self.n_actions
 
     @property
     def n_contexts(self) -> int | None:
