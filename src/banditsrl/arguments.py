@@ -1,4 +1,8 @@
-"""Which values may an argument take? Checks at the border, each one sentence when it fails."""
+"""Which values may an argument take? Checks for public functions.
+
+Each check returns the value in its final type, or raises an error that names the argument, the rule
+and the value received.
+"""
 
 import math
 from collections.abc import Sequence
@@ -15,11 +19,11 @@ from banditsrl.errors import InvalidArgument, InvalidType
 LARGEST_COUNT = 2**63 - 1
 
 LARGEST_INDEX = 2**31 - 1
-"""Indices of actions are kept in 32 bits."""
+"""Largest index of an action: indices are kept in 32 bits."""
 
 
 def real(name: str, value: object) -> float:
-    """A finite real number."""
+    """Return a finite real number."""
     if isinstance(value, bool) or not isinstance(value, Real):
         raise InvalidType(f"{name} must be a real number, got {value!r}.")
     if not math.isfinite(value):
@@ -28,12 +32,17 @@ def real(name: str, value: object) -> float:
 
 
 def positive(name: str, value: object) -> float:
-    """A real number above zero."""
+    """Return a real number above zero."""
     return above(name, value, 0.0)
 
 
+def positive_or_none(name: str, value: object) -> float | None:
+    """Return a real number above zero, or None if there is no value."""
+    return None if value is None else positive(name, value)
+
+
 def above(name: str, value: object, low: float) -> float:
-    """A real number strictly above `low`."""
+    """Return a real number strictly above `low`."""
     number = real(name, value)
     if number <= low:
         raise InvalidArgument(f"{name} must be greater than {low:g}, got {value!r}.")
@@ -41,7 +50,7 @@ def above(name: str, value: object, low: float) -> float:
 
 
 def at_least(name: str, value: object, low: float) -> float:
-    """A real number not below `low`."""
+    """Return a real number that is at least `low`."""
     number = real(name, value)
     if number < low:
         raise InvalidArgument(f"{name} must be at least {low:g}, got {value!r}.")
@@ -49,7 +58,7 @@ def at_least(name: str, value: object, low: float) -> float:
 
 
 def probability(name: str, value: object) -> float:
-    """A real number strictly between zero and one."""
+    """Return a real number strictly between zero and one."""
     number = real(name, value)
     if not 0.0 < number < 1.0:
         raise InvalidArgument(f"{name} must lie strictly between 0 and 1, got {value!r}.")
@@ -57,7 +66,7 @@ def probability(name: str, value: object) -> float:
 
 
 def count(name: str, value: object, low: int = 1) -> int:
-    """An integer not below `low`, and not so large that an array could not have as many entries."""
+    """Return an integer that is at least `low` and fits into 64 bits, like the size of an array."""
     if isinstance(value, bool) or not isinstance(value, Integral):
         raise InvalidType(f"{name} must be an integer, got {value!r}.")
     if value < low:
@@ -68,23 +77,23 @@ def count(name: str, value: object, low: int = 1) -> int:
 
 
 def flag(name: str, value: object) -> bool:
-    """True or False, and nothing that merely counts as one of them."""
+    """Return True or False; other values that Python treats as true or false are refused."""
     if not isinstance(value, bool | np.bool_):
         raise InvalidType(f"{name} must be True or False, got {value!r}.")
     return bool(value)
 
 
 def one_of(name: str, value: object, allowed: Sequence[str]) -> str:
-    """One of a few words."""
+    """Return one of the allowed words."""
     if value not in allowed:
         raise InvalidArgument(f"{name} must be one of {', '.join(allowed)}, got {value!r}.")
     return str(value)
 
 
 def finite_array(name: str, value: Any, shape: str) -> NDArray[np.float64]:
-    """A float64 array without NaN or infinity whose number of axes is that of `shape`.
+    """Return a float64 array without NaN or infinity that has as many axes as `shape`.
 
-    `shape` is written for people, like ``"(n_contexts, n_actions, dim)"``.
+    `shape` is a text such as ``"(n_contexts, n_actions, dim)"``; it also appears in messages.
     """
     try:
         array = np.asarray(value, dtype=np.float64)
@@ -104,7 +113,7 @@ def finite_array(name: str, value: Any, shape: str) -> NDArray[np.float64]:
 
 
 def finite_value(name: str, value: Any) -> None:
-    """Refuse NaN and infinity in a value that is known now (traced values pass)."""
+    """Refuse NaN and infinity; values that are being traced by JAX pass unchecked."""
     if isinstance(value, jax.core.Tracer):
         return
     number = np.asarray(value)
@@ -115,7 +124,7 @@ def finite_value(name: str, value: Any) -> None:
 
 
 def booleans(name: str, value: Any, shape: tuple[int, ...]) -> NDArray[np.bool_]:
-    """An array of True and False (or 1 and 0) of this shape."""
+    """Return a boolean array of this shape, from True and False or from 1 and 0."""
     try:
         array = np.asarray(value)
     except ValueError:
@@ -129,14 +138,14 @@ def booleans(name: str, value: Any, shape: tuple[int, ...]) -> NDArray[np.bool_]
 
 
 def one_index(name: str, value: Any, size: int) -> None:
-    """Refuse anything but one index in 0 .. size - 1, where it is known now."""
+    """Refuse anything but one index in 0 .. size - 1; traced values are checked by shape only."""
     if np.shape(value) != ():
         raise InvalidArgument(f"{name} must be one index, got shape {np.shape(value)}.")
     known_index(name, value, size)
 
 
 def known_index(name: str, value: Any, size: int) -> None:
-    """Refuse an index outside 0 .. size - 1, or none, where it is known now."""
+    """Refuse indices outside 0 .. size - 1; values that are being traced by JAX pass unchecked."""
     if isinstance(value, jax.core.Tracer):
         return
     known = np.asarray(value)
@@ -148,13 +157,13 @@ def known_index(name: str, value: Any, size: int) -> None:
 
 
 def check_action(action: Any, n_actions: int | None) -> Any:
-    """Return the action as it is; what is known not to be the index of an action is refused."""
+    """Return the action as it is, if it is the index of an action; refuse it otherwise."""
     one_index("action", action, LARGEST_INDEX if n_actions is None else n_actions)
     return action
 
 
 def check_reward(reward: Any) -> Any:
-    """Return the reward as a float64 scalar; NaN and infinity are refused where they are known."""
+    """Return the reward as a float64 scalar; refuse NaN and infinity."""
     if np.shape(reward) != ():
         raise InvalidArgument(f"reward must be one number, got shape {np.shape(reward)}.")
     finite_value("reward", reward)
@@ -163,9 +172,9 @@ def check_reward(reward: Any) -> Any:
 
 
 def check_mask(mask: Any, n_actions: int) -> jax.Array:
-    """Return the mask as a boolean (A,) array; None means every action is available.
+    """Return the mask as a boolean (A,) array; None means that every action is available.
 
-    A mask whose values are known now is verified.
+    The values are verified, unless they are being traced by JAX.
     """
     if not isinstance(mask, jax.core.Tracer):
         return jnp.asarray(check_known_mask(mask, n_actions))
@@ -175,7 +184,7 @@ def check_mask(mask: Any, n_actions: int) -> jax.Array:
 
 
 def check_known_mask(mask: Any, n_actions: int) -> NDArray[np.bool_]:
-    """Return a mask whose values are known now as a NumPy array, without using a device."""
+    """Return a mask that is not being traced as a boolean NumPy array, without using a device."""
     if mask is None:
         return np.ones(n_actions, dtype=bool)
     known = booleans("mask", mask, (n_actions,))

@@ -1,8 +1,8 @@
-"""What can go wrong: one root exception and a handful of children, each also a built-in."""
+"""Which exceptions does the package raise? One root and its children, each also a built-in one."""
 
 
 class BanditSRLError(Exception):
-    """Root of every exception this package raises on purpose."""
+    """Root of every exception that this package raises on purpose."""
 
 
 class InvalidArgument(BanditSRLError, ValueError):
@@ -10,19 +10,19 @@ class InvalidArgument(BanditSRLError, ValueError):
 
 
 class InvalidType(BanditSRLError, TypeError):
-    """An argument is of the wrong kind."""
+    """An argument has the wrong type."""
 
 
 class UnknownName(InvalidArgument):
-    """A name that is not in the registry; the message offers the nearest one."""
+    """A name is not in the registry; the message suggests the nearest one."""
 
 
 class InvalidProblem(InvalidArgument):
-    """A problem does not hold what it claims (realizable, HLS, unique optimum, positive gap)."""
+    """A problem is not what it claims to be (realizable, HLS, unique optimum, positive gap)."""
 
 
 class StateFileError(InvalidArgument):
-    """A state file that is damaged, from another schema version, or from another policy."""
+    """A state file is damaged, from another schema version, or from another policy."""
 
 
 class ContractViolation(BanditSRLError, ValueError):
@@ -30,4 +30,4 @@ class ContractViolation(BanditSRLError, ValueError):
 
 
 class BoundExceeded(UserWarning):
-    """An observed norm or reward is larger than the bound the user gave."""
+    """An observed norm or reward is larger than the bound that was given."""

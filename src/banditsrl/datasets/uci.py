@@ -1,8 +1,8 @@
-"""Which data sets have a name? Four of UCI, as labelled tables: three shipped, one fetched.
+"""Which data sets have a name? Four labelled tables of UCI, as columns and labels.
 
-Shuttle, MAGIC and Mushroom lie in the package. Covertype is found by `sources`: in a folder the
-user names, the user's cache, a download from UCI, or a package of the Python index. Its parsed
-numbers are kept in the cache too (five megabytes), under their own checksum.
+Shuttle, MAGIC and Mushroom are part of the package. Covertype is found by `sources`: in a folder
+that the user names, in the user's cache, by a download from UCI, or in a package of the Python
+index. Its parsed numbers are stored in the cache too (five megabytes), with their own checksum.
 """
 
 import hashlib
@@ -12,7 +12,6 @@ import zipfile
 import zlib
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,8 +21,6 @@ from numpy.typing import NDArray
 from banditsrl.datasets import sources
 from banditsrl.datasets.columns import as_labels, as_numbers
 from banditsrl.datasets.downloads import DataFile, Progress
-from banditsrl.problems.labelled import P_RIGHT, P_WRONG, TableProblem
-from banditsrl.problems.problem_catalogue import PROBLEMS
 from banditsrl.registry import Registry
 
 if TYPE_CHECKING:
@@ -34,17 +31,17 @@ LICENCE = "CC BY 4.0"
 
 @dataclass(frozen=True)
 class DataSet:
-    """One data set: its files, how they are written, and whom to credit.
+    """One data set: its files, their format, and whom to credit.
 
     Attributes:
-        name: What `make_problem` calls it.
-        files: Their rows follow each other.
-        shape: Contexts, columns and actions.
-        credit: Authors, title and where it is published.
-        label: The position of the label column.
-        separator: What separates the fields of a line.
-        numbers_sha256: Where every field is a small whole number: the SHA-256 of all of them,
-            column by column in little-endian 16 bits. Only then are parsed numbers kept.
+        name: Name in `make_problem`.
+        files: The files, whose rows follow each other.
+        shape: Number of contexts, columns and actions.
+        credit: Authors, title and place of publication.
+        label: Position of the label column.
+        separator: Character between the fields of a line.
+        numbers_sha256: SHA-256 of all fields, column by column in little-endian 16 bits, for a data
+            set whose fields are all small whole numbers. Its parsed numbers are stored in the cache.
     """
 
     name: str
@@ -59,36 +56,8 @@ class DataSet:
 DATASETS: Registry[DataSet] = Registry("data set")
 
 
-def dataset(
-    name: str,
-    *,
-    p_right: float = P_RIGHT,
-    p_wrong: float = P_WRONG,
-    data_dir: str | Path | None = None,
-    progress: Progress | None = None,
-) -> TableProblem:
-    """A data set of UCI as a bandit.
-
-    Args:
-        name: "shuttle" (or "statlog"), "magic", "mushroom" or "covertype".
-        p_right: Probability of a reward for the row's own class.
-        p_wrong: Probability of a reward for any other class.
-        data_dir: A folder that may hold covtype.data.gz (or covtype.data); by default the one
-            that BANDITSRL_DATA names. The small data sets never need one.
-        progress: Called during a download with the bytes done, the bytes in all and what; by
-            default a bar is drawn if the error stream is a terminal.
-
-    Example:
-        >>> problem = dataset("mushroom")
-        >>> problem.n_contexts, problem.n_columns, problem.n_actions
-        (8124, 22, 2)
-    """
-    columns, labels = load(DATASETS[name], data_dir=data_dir, progress=progress)
-    return TableProblem(columns, labels, name=DATASETS[name].name, p_right=p_right, p_wrong=p_wrong)
-
-
 def fetch(name: str, data_dir: str | Path | None = None, progress: Progress | None = None) -> Path:
-    """Make sure that a data set is on this machine and right; returns the folder of its files."""
+    """Make sure that the files of a data set are here and correct, and return their folder."""
     for file in DATASETS[name].files:
         path = sources.find(file, data_dir=data_dir, progress=progress).path
     return path.parent
@@ -97,18 +66,18 @@ def fetch(name: str, data_dir: str | Path | None = None, progress: Progress | No
 def load(
     chosen: DataSet, *, data_dir: str | Path | None = None, progress: Progress | None = None
 ) -> tuple[NDArray[Any], NDArray[Any]]:
-    """The columns as numbers (n_contexts, n_columns), and the labels."""
+    """Return the columns as numbers, (n_contexts, n_columns), and the labels, (n_contexts,)."""
     if chosen.numbers_sha256:
-        table = _whole_numbers(chosen, data_dir, progress)
+        table = _load_integers(chosen, data_dir, progress)
         rest = np.delete(np.arange(len(table)), chosen.label)
         return table[rest].T, table[chosen.label]
-    frame = _frame(b"".join(sources.find(file).content for file in chosen.files), chosen)
+    frame = _parse(b"".join(sources.find(file).content for file in chosen.files), chosen)
     label = frame.columns[chosen.label]
     columns = [as_numbers(frame[name], chosen.name) for name in frame.columns if name != label]
     return np.stack(columns, axis=1), as_labels(frame[label], chosen.name)
 
 
-def _frame(content: bytes, chosen: DataSet) -> "pl.DataFrame":
+def _parse(content: bytes, chosen: DataSet) -> "pl.DataFrame":
     import polars as pl
 
     whole = {f"column_{k + 1}": pl.Int16 for k in range(chosen.shape[1] + 1)}
@@ -121,37 +90,37 @@ def _frame(content: bytes, chosen: DataSet) -> "pl.DataFrame":
     )
 
 
-def _whole_numbers(
+def _load_integers(
     chosen: DataSet, data_dir: str | Path | None, progress: Progress | None
 ) -> NDArray[np.int16]:
-    """All numbers of a data set, (n_columns + 1, n_contexts), parsed now or once before."""
-    given = sources.in_folder(chosen.files[0], data_dir)
+    """Return all fields, (n_columns + 1, n_contexts), from the cache or from the file."""
+    given = sources.find_in_folder(chosen.files[0], data_dir)
     path = sources.cache_dir() / f"{chosen.files[0].name}.npz"
     if given is None and path.is_file():
-        kept = _kept(path, chosen)
-        if kept is not None:
-            return kept
+        stored = _read_cached(path, chosen)
+        if stored is not None:
+            return stored
     found = given or sources.find(chosen.files[0], data_dir=data_dir, progress=progress)
-    table = np.ascontiguousarray(_frame(found.content, chosen).to_numpy().T, dtype="<i2")
+    table = np.ascontiguousarray(_parse(found.content, chosen).to_numpy().T, dtype="<i2")
     if given is None:
-        _keep(path, table)
+        _write_cached(path, table)
     return table
 
 
-def _kept(path: Path, chosen: DataSet) -> NDArray[np.int16] | None:
-    """The numbers in the cache, if they are whole and right."""
+def _read_cached(path: Path, chosen: DataSet) -> NDArray[np.int16] | None:
+    """Return the numbers in the cache, or None with a warning if the file is damaged."""
     table = None
     damage = (OSError, ValueError, LookupError, EOFError, zlib.error, zipfile.BadZipFile)
-    with suppress(*damage), np.load(io.BytesIO(path.read_bytes())) as kept:
-        table = np.ascontiguousarray(kept["table"], dtype="<i2")
+    with suppress(*damage), np.load(io.BytesIO(path.read_bytes())) as stored:
+        table = np.ascontiguousarray(stored["table"], dtype="<i2")
     if table is not None and hashlib.sha256(table.data).hexdigest() == chosen.numbers_sha256:
         return table
-    warnings.warn(f"{path}: is damaged; it is passed over and written again.", stacklevel=2)
+    warnings.warn(f"{path} is damaged; it is ignored and written again.", stacklevel=2)
     return None
 
 
-def _keep(path: Path, table: NDArray[np.int16]) -> None:
-    """Keep parsed numbers for the next time; that it fails costs a second, so it may."""
+def _write_cached(path: Path, table: NDArray[np.int16]) -> None:
+    """Store parsed numbers in the cache. Failure is ignored: re-parsing takes about a second."""
     stream = io.BytesIO()
     np.savez_compressed(stream, table=table)
     with suppress(OSError):
@@ -222,6 +191,4 @@ _COVERTYPE = DataSet(
 
 for _set in (_SHUTTLE, _MAGIC, _MUSHROOM, _COVERTYPE):
     DATASETS.add(_set.name, _set)
-    PROBLEMS.add(_set.name, partial(dataset, _set.name))
 DATASETS.add("statlog", _SHUTTLE)
-PROBLEMS.add("statlog", partial(dataset, "statlog"))

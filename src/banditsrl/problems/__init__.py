@@ -1,26 +1,29 @@
 """Problems deal contexts and pay rewards."""
 
+from banditsrl.core.problem import Problem, Task
 from banditsrl.datasets.sources import DataNotFound
-from banditsrl.datasets.uci import DATASETS, DataSet, dataset, fetch
-from banditsrl.problems.finite import Candidate, FiniteProblem
+from banditsrl.datasets.uci import DATASETS, DataSet, fetch
+from banditsrl.problems.claims import Claim
+from banditsrl.problems.dataset_problems import dataset
+from banditsrl.problems.finite import FiniteProblem
 from banditsrl.problems.instance_files import read_problem, write_problem
 from banditsrl.problems.labelled import TableProblem, read_table
 from banditsrl.problems.problem_catalogue import PROBLEMS, make_problem
 from banditsrl.problems.stream import Stream
 from banditsrl.problems.synthetic import mixing, vardim
 from banditsrl.problems.wheel import Wheel, wheel
-from banditsrl.representations.coded import Inputs
 
 __all__ = [
     "DATASETS",
     "PROBLEMS",
-    "Candidate",
+    "Claim",
     "DataNotFound",
     "DataSet",
     "FiniteProblem",
-    "Inputs",
+    "Problem",
     "Stream",
     "TableProblem",
+    "Task",
     "Wheel",
     "dataset",
     "fetch",

@@ -1,13 +1,15 @@
-"""How is a finite problem kept in a file? JSON with its features, parameters and claims.
+"""How is a finite problem kept in a file? As JSON with its features, parameters and claims.
 
     {"name": ..., "noise_std": 0.3, "mean_rewards": [[...]], "rho": [...],
      "representations": [{"features": [[[...]]], "theta": [...], "realizable": true}, ...]}
 
 A file with "contexts" (X, columns) instead of "representations" has one candidate: the context
-followed by the one-hot code of the action. What a file claims is checked when it is read, to 1e-6.
+followed by the one-hot code of the action. Claims are checked to 1e-6 when a file is read. A key
+that is unknown or occurs twice is refused, so that a misspelt one is noticed.
 """
 
 import json
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -16,20 +18,35 @@ from numpy.typing import NDArray
 
 from banditsrl.arguments import finite_array
 from banditsrl.errors import InvalidProblem
-from banditsrl.problems.finite import Candidate, FiniteProblem, verify_optimum, verify_realizable
+from banditsrl.problems.claims import Claim
+from banditsrl.problems.finite import FiniteProblem
+from banditsrl.problems.verification import verify_optimum, verify_realizable
 from banditsrl.representations.coded import one_hot_features
 
 CLAIM_TOLERANCE = 1e-6
-"""Files carry numbers that were rounded on the way (float32 in the authors' instances)."""
+"""Numbers in files were rounded when they were written (to float32 in the authors' instances)."""
+
+SETTINGS = ("name", "noise", "noise_std", "rho", "available", "mean_rewards")
+REMARKS = ("note", "reference")
+"""Keys that people may add for other people; they are not read."""
+
+PROBLEM_KEYS = (*SETTINGS, "representations", "contexts", *REMARKS)
+REPRESENTATION_KEYS = ("name", "features", "theta", "realizable")
+
+Floats = NDArray[np.float64]
 
 
 def read_problem(path: str | Path) -> FiniteProblem:
-    """Read a finite problem and verify what it claims."""
+    """Read a finite problem from a JSON file and verify what it claims."""
     path = Path(path)
-    document = _parsed(path)
+    document = _parse(path)
+    _refuse_unknown_keys(document, PROBLEM_KEYS, path)
+    means = _require(document, "mean_rewards", path)
+    representations, claims = _read_representations(document, path)
     problem = FiniteProblem(
-        _field(document, "mean_rewards", path),
-        _candidates(document, path),
+        means,
+        representations,
+        claims=claims,
         name=str(document.get("name", path.stem)),
         rho=document.get("rho"),
         noise=document.get("noise", "gaussian"),
@@ -42,7 +59,7 @@ def read_problem(path: str | Path) -> FiniteProblem:
 
 
 def write_problem(problem: FiniteProblem, path: str | Path) -> None:
-    """Write a finite problem so that `read_problem` gives it back."""
+    """Write a finite problem to a JSON file, from which `read_problem` reads it back."""
     document = {
         "name": problem.name,
         "noise": problem.noise,
@@ -52,12 +69,12 @@ def write_problem(problem: FiniteProblem, path: str | Path) -> None:
         "mean_rewards": problem.mean_rewards.tolist(),
         "representations": [
             {
-                "name": candidate.name,
-                "features": candidate.features.tolist(),
-                "theta": candidate.theta.tolist(),
-                "realizable": candidate.realizable,
+                "name": claim.name,
+                "features": table.features.tolist(),
+                "theta": claim.theta.tolist(),
+                "realizable": claim.realizable,
             }
-            for candidate in problem.representations
+            for table, claim in zip(problem.representations, problem.claims, strict=True)
         ],
     }
     try:
@@ -66,11 +83,20 @@ def write_problem(problem: FiniteProblem, path: str | Path) -> None:
         raise InvalidProblem(f"{path}: cannot be written ({error.strerror}).") from error
 
 
-def _parsed(path: Path) -> dict[str, Any]:
+def _parse(path: Path) -> dict[str, Any]:
+    def refuse_repeated_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        keys = [key for key, _ in pairs]
+        for key in keys:
+            if keys.count(key) > 1:
+                raise InvalidProblem(f"{path}: {key} occurs twice in one object.")
+        return dict(pairs)
+
     try:
-        document = json.loads(path.read_text())
+        document = json.loads(path.read_text(), object_pairs_hook=refuse_repeated_keys)
     except OSError as error:
         raise InvalidProblem(f"{path}: cannot be read ({error.strerror}).") from error
+    except InvalidProblem:
+        raise
     except ValueError as error:
         raise InvalidProblem(f"{path}: is not valid JSON ({error}).") from error
     if not isinstance(document, dict):
@@ -78,26 +104,39 @@ def _parsed(path: Path) -> dict[str, Any]:
     return document
 
 
-def _field(entry: dict[str, Any], name: str, path: Path) -> Any:
+def _refuse_unknown_keys(
+    entry: dict[str, Any], known: Iterable[str], path: Path, where: str = ""
+) -> None:
+    for key in entry:
+        if key not in known:
+            raise InvalidProblem(
+                f"{path}: {where}{key} is not a known key; known: {', '.join(known)}."
+            )
+
+
+def _require(entry: dict[str, Any], name: str, path: Path) -> Any:
     if name not in entry:
         raise InvalidProblem(f"{path}: {name} is missing.")
     return entry[name]
 
 
-def _candidates(document: dict[str, Any], path: Path) -> tuple[Any, ...]:
-    """The candidates of a file, each a `Candidate` or an array of features."""
+def _read_representations(
+    document: dict[str, Any], path: Path
+) -> tuple[tuple[Floats, ...], tuple[Claim, ...] | None]:
+    """Return the features of every candidate, and the claims if the file has them."""
     if "representations" not in document and "contexts" in document:
-        return (_coded(document, path),)
-    entries = _field(document, "representations", path)
+        return (_code_contexts(document, path),), None
+    entries = _require(document, "representations", path)
     if not isinstance(entries, list) or not entries:
         raise InvalidProblem(f"{path}: representations must be a non-empty list, got {entries!r}.")
-    return tuple(_candidate(entry, k, path) for k, entry in enumerate(entries))
+    pairs = [_read_representation(entry, k, path) for k, entry in enumerate(entries)]
+    return tuple(features for features, _ in pairs), tuple(claim for _, claim in pairs)
 
 
-def _coded(document: dict[str, Any], path: Path) -> NDArray[np.float64]:
-    """Every context followed by the one-hot code of the action, (X, A, columns + A)."""
+def _code_contexts(document: dict[str, Any], path: Path) -> Floats:
+    """Return every context followed by the one-hot code of the action, (X, A, columns + A)."""
     contexts = finite_array("contexts", document["contexts"], "(X, columns)")
-    means = finite_array("mean_rewards", _field(document, "mean_rewards", path), "(X, A)")
+    means = finite_array("mean_rewards", _require(document, "mean_rewards", path), "(X, A)")
     if len(contexts) != len(means):
         raise InvalidProblem(
             f"{path}: contexts must have one row per row of mean_rewards, "
@@ -106,18 +145,16 @@ def _coded(document: dict[str, Any], path: Path) -> NDArray[np.float64]:
     return one_hot_features(contexts, means.shape[1])
 
 
-def _candidate(entry: Any, k: int, path: Path) -> Candidate:
+def _read_representation(entry: Any, k: int, path: Path) -> tuple[Floats, Claim]:
     where = f"representations[{k}]"
     if not isinstance(entry, dict):
         raise InvalidProblem(f"{path}: {where} must be an object, got {entry!r}.")
+    _refuse_unknown_keys(entry, REPRESENTATION_KEYS, path, f"{where}.")
     realizable = entry.get("realizable", True)
     if not isinstance(realizable, bool):
         raise InvalidProblem(
             f"{path}: {where}.realizable must be true or false, got {realizable!r}."
         )
-    return Candidate(
-        finite_array(f"{where}.features", _field(entry, "features", path), "(X, A, d)"),
-        finite_array(f"{where}.theta", _field(entry, "theta", path), "(d,)"),
-        realizable,
-        str(entry.get("name", "")),
-    )
+    features = finite_array(f"{where}.features", _require(entry, "features", path), "(X, A, d)")
+    theta = finite_array(f"{where}.theta", _require(entry, "theta", path), "(d,)")
+    return features, Claim(theta, realizable, str(entry.get("name", "")))

@@ -1,9 +1,9 @@
-"""What is a labelled table as a bandit? Guess the class of a row, and be paid for being right.
+"""How is a labelled table a bandit? A policy guesses the class of a row and is paid if it is right.
 
-The multiclass-to-bandit conversion: a context is a row, the actions are the classes, and the
-reward is Bernoulli, with a high probability for the row's own class and a low one for the others.
-Regret counts expected rewards. Columns are standardised by the mean and the standard deviation of
-the whole table; constant ones become zero. How columns of a file become numbers is in `columns`.
+A context is a row, the actions are the classes, and the reward is Bernoulli, with a high
+probability for the row's own class and a low one for the others. Regret counts expected rewards.
+Columns are standardised by the mean and the standard deviation of the whole table, and constant
+columns become zero. `datasets.columns` turns the columns of a file into numbers.
 """
 
 from collections.abc import Iterable, Sequence
@@ -19,16 +19,18 @@ from jax import Array
 from numpy.typing import NDArray
 
 from banditsrl.arguments import at_least, finite_array, real
+from banditsrl.core.problem import Problem
+from banditsrl.core.representation import Context
 from banditsrl.datasets.columns import as_labels, as_numbers, read_frame
 from banditsrl.errors import InvalidArgument, InvalidProblem, InvalidType
 from banditsrl.numerics.precision import in_float64
-from banditsrl.representations.coded import Inputs
+from banditsrl.representations.coded import Coded
 
 TABLE_FORMATS = (".csv", ".parquet")
 P_RIGHT, P_WRONG = 0.9, 0.1
 
 
-class TableProblem(eqx.Module):
+class TableProblem(Problem):
     """A labelled table as a contextual bandit; a context is the index of a row.
 
     The standardised columns are kept once, in float32, in `representations[0].table`.
@@ -36,7 +38,7 @@ class TableProblem(eqx.Module):
     Args:
         columns: Numbers, (n_contexts, n_columns).
         labels: The class of each row, words or whole numbers, (n_contexts,).
-        name: What to call it in tables and figures.
+        name: Name in tables and figures.
         p_right: Probability of a reward for the row's own class.
         p_wrong: Probability of a reward for any other class, below `p_right`.
 
@@ -47,8 +49,10 @@ class TableProblem(eqx.Module):
     """
 
     labels: Array
-    representations: tuple[Inputs, ...]
+    representations: tuple[Coded, ...]
     name: str = eqx.field(static=True)
+    n_actions: int = eqx.field(static=True)
+    sigma: float = eqx.field(static=True)
     classes: tuple[str, ...] = eqx.field(static=True)
     p_right: float = eqx.field(static=True)
     p_wrong: float = eqx.field(static=True)
@@ -62,12 +66,13 @@ class TableProblem(eqx.Module):
         p_right: float = P_RIGHT,
         p_wrong: float = P_WRONG,
     ) -> None:
-        table = jnp.asarray(standardised(columns))
-        classes, codes = _classes(labels, table.shape[0])
+        table = jnp.asarray(standardise(columns))
+        classes, codes = _number_classes(labels, table.shape[0])
         self.labels = jnp.asarray(codes.astype(np.int32))
         self.classes = tuple(str(value) for value in classes)
-        self.representations = (Inputs(n_actions=len(classes), code="blocks", table=table),)
-        self.name = name
+        self.representations = (Coded(n_actions=len(classes), code="blocks", table=table),)
+        self.name, self.n_actions = name, len(classes)
+        self.sigma = 0.5  # the sub-Gaussian constant of Bernoulli rewards
         self.p_right, self.p_wrong = real("p_right", p_right), at_least("p_wrong", p_wrong, 0.0)
         if not self.p_wrong < self.p_right <= 1.0:
             raise InvalidArgument(
@@ -84,38 +89,28 @@ class TableProblem(eqx.Module):
         """Number of columns."""
         return self.representations[0].n_columns
 
-    @property
-    def n_actions(self) -> int:
-        """Number of classes A."""
-        return len(self.classes)
-
-    @property
-    def sigma(self) -> float:
-        """A sub-Gaussian constant of Bernoulli rewards."""
-        return 0.5
-
     def contexts(self, key: Array, n: int) -> Array:
         """Deal n contexts, (n,) indices of rows."""
         return jax.random.randint(key, (n,), 0, self.n_contexts, dtype=jnp.int32)
 
     @in_float64
     def noises(self, key: Array, n: int) -> Array:
-        """Deal the randomness of n rewards, (n,)."""
+        """Draw the randomness of n rewards, (n,)."""
         return jax.random.uniform(key, (n,), dtype=jnp.float64)
 
     @in_float64
-    def means(self, context: Any) -> Array:
-        """The hidden mean rewards of a row, (A,)."""
+    def means(self, context: Context) -> Array:
+        """Return the mean rewards of a row, (A,)."""
         right = jnp.arange(self.n_actions) == self.labels[context]
         return jnp.where(right, self.p_right, self.p_wrong).astype(jnp.float64)
 
-    def mask(self, context: Any) -> Array:  # noqa: ARG002 - every row offers every class
-        """Which actions a context offers, (A,): all."""
+    def mask(self, context: Context) -> Array:  # noqa: ARG002 - every row offers every class
+        """Return which actions are available, (A,): all of them."""
         return jnp.ones(self.n_actions, dtype=bool)
 
     @in_float64
     def reward(self, mean: Array, noise: Array) -> Array:
-        """One with probability `mean`, else zero."""
+        """Return one with probability `mean`, else zero; `noise` is uniform on [0, 1)."""
         return (noise < mean).astype(jnp.float64)
 
 
@@ -131,15 +126,15 @@ def read_table(
 ) -> TableProblem:
     """Read a labelled table from CSV (with a header) or Parquet.
 
-    Text and categories are coded as integers in sorted order, with missing ones as a category of
-    their own; missing or non-finite numbers and columns of dates are refused (see `columns`).
+    Text and categories are coded as integers in sorted order, and missing ones are a category of
+    their own. Missing or non-finite numbers and columns of dates are refused.
 
     Args:
-        path: A file that ends in .csv or .parquet.
-        label: The column that holds the class: text, whole numbers or true/false.
-        name: What to call the problem; the name of the file by default.
+        path: File that ends in .csv or .parquet.
+        label: Column that holds the class: text, whole numbers or true/false.
+        name: Name in tables and figures; the name of the file by default.
         drop: Columns to leave out, for example an identifier.
-        separator: What separates the fields of a CSV file.
+        separator: Character between the fields of a CSV file.
         p_right: Probability of a reward for the row's own class.
         p_wrong: Probability of a reward for any other class.
     """
@@ -151,7 +146,7 @@ def read_table(
     dropped = [drop] if isinstance(drop, str) else list(drop)
     frame = read_frame(path, separator)
     for setting, column in [("label", label), *[("drop", column) for column in dropped]]:
-        _known(setting, column, frame.columns, path)
+        _check_column(setting, column, frame.columns, path)
     features = [c for c in frame.columns if c != label and c not in dropped]
     if not features or label in dropped:
         raise InvalidProblem(f"{path}: must hold a label and another column, got {frame.columns}.")
@@ -164,30 +159,30 @@ def read_table(
     return TableProblem(columns, labels, name=name or path.stem, p_right=p_right, p_wrong=p_wrong)
 
 
-def standardised(columns: Any) -> NDArray[np.float32]:
-    """Columns of mean zero and (population) standard deviation one; constant ones are zero."""
+def standardise(columns: Any) -> NDArray[np.float32]:
+    """Scale columns to mean zero and (population) standard deviation one; constant ones to zero."""
     given = np.asarray(columns) if isinstance(columns, np.ndarray | Array) else None
     if given is None or given.ndim != 2 or given.dtype.kind not in "iuf" or not given.size:
         given = finite_array("columns", columns, "(n_contexts, n_columns)")
     table = np.zeros(given.shape, dtype=np.float32)
-    for i in range(given.shape[1]):  # one by one: a wide copy in float64 would be large
+    for i in range(given.shape[1]):  # one by one, since a copy of all in float64 would be large
         column = given[:, i].astype(np.float64)
-        _finite(column, i)
+        _check_finite(column, i)
         if column.min() < column.max():
-            column /= np.abs(column).max()  # squares of huge numbers stay finite
+            column /= np.abs(column).max()  # so that squares of huge numbers stay finite
             column -= column.mean()
             table[:, i] = column / np.sqrt(np.mean(column**2))
     return table
 
 
-def _finite(column: NDArray[np.float64], i: int) -> None:
+def _check_finite(column: NDArray[np.float64], i: int) -> None:
     if not np.isfinite(column).all():
         row = int(np.argmin(np.isfinite(column)))
         raise InvalidArgument(f"columns must be finite, got {column[row]} at index ({row}, {i}).")
 
 
-def _classes(labels: Any, n_contexts: int) -> tuple[NDArray[Any], NDArray[np.int64]]:
-    """The classes in sorted order, and the number of each row's class."""
+def _number_classes(labels: Any, n_contexts: int) -> tuple[NDArray[Any], NDArray[np.int64]]:
+    """Return the classes in sorted order, and the number of each row's class."""
     values = np.asarray(labels)
     if values.shape != (n_contexts,):
         raise InvalidArgument(f"labels must have shape ({n_contexts},), got shape {values.shape}.")
@@ -199,7 +194,7 @@ def _classes(labels: Any, n_contexts: int) -> tuple[NDArray[Any], NDArray[np.int
     return classes, codes
 
 
-def _known(setting: str, column: str, known: Iterable[str], path: Path) -> None:
+def _check_column(setting: str, column: str, known: Iterable[str], path: Path) -> None:
     names = list(known)
     if column not in names:
         near = get_close_matches(str(column), names, n=1, cutoff=0.4)

@@ -1,4 +1,8 @@
-"""Which problems have a name? The table behind `make_problem` and the command line."""
+"""Which problems have a name? The table behind `make_problem` and the command line.
+
+A problem is added by one line, `PROBLEMS.add(name, maker)`. The keyword parameters of the maker are
+the settings of the problem.
+"""
 
 import inspect
 from collections.abc import Callable
@@ -17,10 +21,12 @@ PROBLEMS: Registry[Callable[..., Any]] = Registry("problem")
 def make_problem(name: str | Path, /, **settings: Any) -> Any:
     """Build a problem from its name, or from a file.
 
+    The result is a `Problem`, or whatever object a maker that was added from outside returns.
+
     Args:
         name: A registered name, or a path that ends in .json (see `read_problem`), .csv or
             .parquet (see `read_table`).
-        settings: Those of the named problem, or of `read_table`: a table needs ``label=``.
+        settings: Settings of the named problem, or of `read_table`: a table needs ``label=``.
 
     Example:
         >>> make_problem("vardim-realizable", seed=3).n_actions
@@ -39,17 +45,21 @@ def make_problem(name: str | Path, /, **settings: Any) -> Any:
                 f"settings must be none for a problem read from JSON, got {', '.join(settings)}."
             )
         return read_problem(name)
-    known: Registry[None] = Registry(f"setting of {name}")
-    for setting in settings_of(str(name)):
-        known.add(setting, None)
-    for setting in settings:
-        known[setting]  # an unknown one is refused, with the nearest
+    _refuse_unknown_settings(str(name), settings)
     return PROBLEMS[str(name)](**settings)
 
 
 def settings_of(name: str) -> list[str]:
-    """The names of the settings that a registered problem takes."""
+    """Return the names of the settings that a registered problem takes."""
     maker = PROBLEMS[name]
     bound = maker.keywords if isinstance(maker, partial) else {}
     parameters = inspect.signature(maker).parameters.values()
     return [p.name for p in parameters if p.kind is not p.VAR_KEYWORD and p.name not in bound]
+
+
+def _refuse_unknown_settings(name: str, settings: dict[str, Any]) -> None:
+    known: Registry[None] = Registry(f"setting of {name}")
+    for setting in settings_of(name):
+        known.add(setting, None)
+    for setting in settings:
+        known[setting]  # the lookup refuses an unknown name and suggests the nearest one

@@ -206,7 +206,7 @@ def _of_candidate(problem: FiniteProblem, k: int) -> Finding:
 
 def _name(problem: FiniteProblem, k: int) -> str:
     """Its name, with its position where two share one."""
-    names = [candidate.name for candidate in problem.representations]
+    names = [claim.name for claim in problem.claims]
     if not names[k]:
         return f"candidate {k}"
     return names[k] if names.count(names[k]) == 1 else f"{names[k]} [{k}]"

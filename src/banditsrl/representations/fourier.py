@@ -1,4 +1,4 @@
-"""What if the features are random? Fourier features of the coded context and action.
+"""How is a context embedded by random features? By Fourier features of the coded vectors.
 
 phi(x, a) = sqrt(2 / d) cos(W [x, a] + b), W ~ N(0, 1/m), b uniform on [0, 2 pi): an embedding in
 which linear functions approximate those of a Gaussian kernel (Rahimi and Recht, 2007).
@@ -13,18 +13,18 @@ import jax.numpy as jnp
 from jax import Array
 
 from banditsrl.arguments import count
-from banditsrl.core.representation import Representation
+from banditsrl.core.representation import Context, Representation
 from banditsrl.numerics.precision import in_float64
-from banditsrl.representations.table import as_representation
+from banditsrl.representations.conversion import as_representation
 
 
 class Fourier(Representation):
     """Random Fourier features, fixed by a seed.
 
     Args:
-        inputs: How a context and an action become an input vector.
-        dim: Number of features.
-        seed: Which features.
+        inputs: The representation whose vectors (dimension m) are mapped to random features.
+        dim: Number of features d.
+        seed: Seed of the random matrix and phases.
 
     Example:
         >>> import banditsrl
@@ -53,11 +53,11 @@ class Fourier(Representation):
 
     @property
     def n_contexts(self) -> int | None:
-        """As the inputs."""
+        """Number of contexts X of the inputs, or None if contexts are no indices."""
         return self.inputs.n_contexts
 
     @in_float64
-    def embed(self, context: Any) -> Array:
-        """The features of every action, (A, d)."""
+    def embed(self, context: Context) -> Array:
+        """Return the random features of every action, (A, d)."""
         angles = self.inputs.embed_times(context, self.matrix) + self.phase
         return jnp.asarray(math.sqrt(2.0 / self.dim) * jnp.cos(angles).astype(jnp.float64))

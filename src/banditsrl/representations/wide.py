@@ -27,7 +27,9 @@ from banditsrl.arguments import count, one_of
 from banditsrl.core.representation import Context, Representation, TrainableRepresentation
 from banditsrl.errors import InvalidArgument
 from banditsrl.numerics.precision import in_float64
-from banditsrl.representations.table import Coded, Table, as_representation
+from banditsrl.representations.coded import Coded
+from banditsrl.representations.conversion import as_representation
+from banditsrl.representations.table import Table
 
 MOST_PLAIN = 100
 """Columns beyond this many enter the plain part through a random projection."""
@@ -101,7 +103,7 @@ class Wide(TrainableRepresentation):
         if self.columns is not None:
             return self.columns[context]
         if isinstance(self.inputs, Coded):
-            return self.inputs.inputs.vector(context)[None].astype(jnp.float64)
+            return self.inputs.vector(context)[None].astype(jnp.float64)
         return self.inputs.embed(context)
 
     @property
@@ -164,7 +166,7 @@ class Wide(TrainableRepresentation):
 def _columns_of(inputs: Representation) -> tuple[Array | None, int]:
     """Return the columns of a table (X, R, m), or None for other inputs; and m."""
     if isinstance(inputs, Coded):
-        return None, inputs.inputs.n_columns
+        return None, inputs.n_columns
     if not isinstance(inputs, Table):
         return None, inputs.dim
     features: NDArray[np.float64] = np.asarray(inputs.features)

@@ -12,8 +12,9 @@ import numpy as np
 
 from banditsrl.core.representation import Representation
 from banditsrl.errors import InvalidArgument
-from banditsrl.problems.finite import FiniteProblem, checked_problem
-from banditsrl.representations.table import Table, as_representation
+from banditsrl.problems.finite import FiniteProblem, check_finite_problem
+from banditsrl.representations.conversion import as_representation
+from banditsrl.representations.table import Table
 from banditsrl.theory.misspecification import misspecification
 
 RANK_TOLERANCE = 1e-6
@@ -80,7 +81,7 @@ def diagnose(problem: FiniteProblem, representation: int | Any) -> Diagnosis:
         >>> banditsrl.diagnose(problem, 0).hls, banditsrl.diagnose(problem, 1).hls
         (True, False)
     """
-    features = _features(checked_problem(problem), representation)
+    features = _features(check_finite_problem(problem), representation)
     possible = problem.rho > 0
     weights = problem.rho[possible]
     table = features[possible]  # (X, A, d)

@@ -15,7 +15,7 @@ import jax.numpy as jnp
 from banditsrl.arguments import count, one_of, positive, probability
 from banditsrl.errors import InvalidArgument
 from banditsrl.numerics.precision import in_float64
-from banditsrl.problems.finite import FiniteProblem, checked_problem
+from banditsrl.problems.finite import FiniteProblem, check_finite_problem
 from banditsrl.theory.assumptions import violations
 from banditsrl.theory.diagnosis import diagnose
 from banditsrl.theory.inequalities import MAX_LOG2, Analysis, first_power, first_time
@@ -96,7 +96,7 @@ def theory(
         >>> result.tau_elim, result.tau_opt == max(result.tau_hls, result.tau_glrt)
         (0.0, True)
     """
-    candidates = checked_problem(problem).representations
+    candidates = check_finite_problem(problem).representations
     diagnoses = [diagnose(problem, k) for k in range(len(candidates))]
     if not diagnoses:
         raise InvalidArgument("problem must have at least one representation, got none.")
