@@ -10,7 +10,7 @@ import pytest
 
 import banditsrl
 from banditsrl.errors import ContractViolation, InvalidArgument
-from banditsrl.policies import POLICIES, untested
+from banditsrl.policies import POLICIES
 from banditsrl.representations import Network
 
 
@@ -25,7 +25,7 @@ def test_every_registered_policy_keeps_the_contract(
 
 def _network_of(name: str, problem: banditsrl.FiniteProblem) -> object:
     policy = banditsrl.make_policy(name, problem)
-    return getattr(getattr(policy, "certifier", policy), "network", None)
+    return getattr(getattr(policy, "learner", policy), "network", None)
 
 
 class Good:
@@ -36,7 +36,7 @@ class Good:
 
     def act(self, state: Any, context: Any, mask: Any, key: Any) -> banditsrl.Choice:
         action = jax.random.categorical(key, jnp.where(mask, 0.0, -jnp.inf))
-        return untested(action, mask / mask.sum())
+        return banditsrl.Choice.without_test(action, mask / mask.sum())
 
     def learn(self, state: Any, context: Any, action: Any, reward: Any) -> Any:
         return {"n": state["n"] + 1}
@@ -127,7 +127,7 @@ class Counting(Good):
 
     def act(self, state: Any, context: Any, mask: Any, key: Any) -> banditsrl.Choice:
         pmf = jnp.where(jnp.arange(5) == 0, 1 - 0.1 / self.t, 0.1 / self.t / 4)
-        return untested(jnp.zeros((), dtype=int), pmf)
+        return banditsrl.Choice.without_test(jnp.zeros((), dtype=int), pmf)
 
     def learn(self, state: Any, context: Any, action: Any, reward: Any) -> Any:
         self.t += 1

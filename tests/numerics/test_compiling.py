@@ -56,10 +56,8 @@ def test_the_quick_options_are_used_unless_jax_is_told_to_optimise_even_less(
     seen = record_options(monkeypatch)
     program = compiling.jit_quickly(lambda x: x + 1.0)
     assert float(program(1.0)) == 2.0
-    assert seen == [
-        compiling.QUICK,
-        compiling.QUICK,
-    ]  # first a trial that shows whether XLA knows them, then the program
+    # A trial shows whether XLA knows the options, then the program runs.
+    assert seen == [compiling.QUICK, compiling.QUICK]
     jax.config.update("jax_disable_most_optimizations", True)
     try:
         assert float(program(1.0)) == 2.0

@@ -162,9 +162,8 @@ def test_mapping_over_seeds_gives_what_each_seed_gives_alone(n_seeds: int) -> No
         together = map_over_seeds(summarise, n_shared=1)(offset, rows, state)
         assert together["row"].shape == (3, n_seeds)
         for seed in range(n_seeds):
-            alone = summarise(
-                offset, *jax.tree.map(lambda leaf, s=seed: leaf[..., s], (rows, state))
-            )
+            own = jax.tree.map(lambda leaf, s=seed: leaf[..., s], (rows, state))
+            alone = summarise(offset, *own)
             for name, value in alone.items():
                 np.testing.assert_array_equal(together[name][..., seed], value)
 

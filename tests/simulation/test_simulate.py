@@ -86,7 +86,7 @@ class Recording:
         import jax.numpy as jnp
 
         action = jnp.asarray(self.action)
-        return banditsrl.policies.untested(action, 1.0 * (jnp.arange(5) == action))
+        return banditsrl.Choice.without_test(action, 1.0 * (jnp.arange(5) == action))
 
     def learn(self, state: Any, context: Any, action: Any, reward: Any) -> Any:
         t = state["t"]
@@ -268,7 +268,7 @@ class Stubborn:
         return ()
 
     def act(self, state: Any, context: Any, mask: Any, key: Any) -> banditsrl.Choice:
-        return banditsrl.policies.untested(jnp.asarray(self.action), jnp.asarray([1.0, 0.0]))
+        return banditsrl.Choice.without_test(jnp.asarray(self.action), jnp.asarray([1.0, 0.0]))
 
     def learn(self, state: Any, context: Any, action: Any, reward: Any) -> Any:
         return state
