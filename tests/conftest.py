@@ -61,7 +61,9 @@ def problem() -> banditsrl.FiniteProblem:
 def three() -> banditsrl.FiniteProblem:
     """The same problem with three of its candidates: programs for it are compiled in less time."""
     whole = banditsrl.make_problem("vardim-realizable", seed=0)
-    return banditsrl.FiniteProblem(whole.mean_rewards, whole.representations[:3], name="three")
+    return banditsrl.FiniteProblem(
+        whole.mean_rewards, whole.representations[:3], claims=whole.claims[:3], name="three"
+    )
 
 
 @pytest.fixture
