@@ -37,7 +37,7 @@ def test_the_eig_loss_is_blind_on_redundant_features() -> None:
 def test_misspecified_candidates_leave_and_realizable_ones_stay() -> None:
     problem = banditsrl.make_problem("vardim-misspecified", seed=0)
     result = run(problem, "banditsrl-linucb", 10_000, offset="tight")
-    realizable = np.array([c.realizable for c in problem.representations])
+    realizable = np.array([claim.realizable for claim in problem.claims])
     active = result.reports["active"]
     assert active[:, :, realizable].all()
     assert not active[:, -1][:, ~realizable].any()
@@ -46,7 +46,7 @@ def test_misspecified_candidates_leave_and_realizable_ones_stay() -> None:
 @pytest.mark.parametrize("name", ["banditsrl-linucb", "banditsrl-egreedy"])
 def test_certificates_are_sound(problem: banditsrl.FiniteProblem, name: str) -> None:
     policy, n = banditsrl.make_policy(name, problem), 200
-    delta = policy.settings.delta
+    delta = policy.agreed.delta
     result = banditsrl.simulate(problem, policy, horizon=3_000, seeds=n, steps=[3_000])
     wrong = int((result.wrong[:, -1] > 0).sum())
     assert (result.certified[:, -1] > 0).all()
