@@ -7,9 +7,8 @@ network is trained, inside `learn`), and it saves and loads all of that as one f
 """
 
 import dataclasses
-from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import jax
 import numpy as np
@@ -27,6 +26,9 @@ from banditsrl.errors import InvalidArgument
 from banditsrl.numerics.precision import in_float64
 from banditsrl.serving.compiled import compiled
 from banditsrl.serving.warm_start import warm_start
+
+Round: TypeAlias = tuple[NDArray[Any], Any, float, bool]
+"""A context, the action played, its reward, and whether it was certified."""
 
 
 class Memory(NamedTuple):
@@ -62,6 +64,7 @@ class Agent:
         self._compiled = compiled(self._policy)
         key, init_key = jax.random.split(jax.random.key(count("seed", seed, 0)))
         self._memory = _empty_memory(self._policy.init(init_key), key)
+        self._recent: tuple[Round, ...] = ()  # learned, and not yet written into the history
         self._keeps_history = self._policy.phase_growth is not None and self._policy.uses_history
 
     @classmethod
@@ -107,24 +110,30 @@ class Agent:
         action = choice
         if isinstance(choice, Choice):
             action, certified = int(choice.action), bool(choice.certified)
-        context, memory = np.asarray(context), self._memory
-        state = self._compiled.learn(memory.state, context, action, reward, certified)
-        memory = memory._replace(state=state, n=memory.n + 1)
+        memory, recent = self._memory, self._recent
+        one: Round = (np.array(context), action, reward, certified)  # a copy: callers reuse theirs
+        memory = memory._replace(state=self._compiled.learn(memory.state, *one), n=memory.n + 1)
         if self._keeps_history:
-            history = _append(memory.history, context, action, reward, certified)
-            memory = memory._replace(history=history)
-        n = int(memory.n)
-        if self._ends_phase(n):
-            key = jax.random.fold_in(memory.key, 2 * n + 1)
-            history = memory.history if self._keeps_history else None
-            memory = memory._replace(state=self._compiled.refresh(memory.state, history, key))
-        self._memory = memory
+            _check_shape(one[0], recent, memory.history)
+            recent = (*recent, one)
+        ends = self._ends_phase(int(memory.n))
+        if ends or len(recent) == BLOCK:
+            memory, recent = _write_recent(memory, recent), ()
+        if ends:
+            memory = memory._replace(state=self._refresh(memory))
+        self._memory, self._recent = memory, recent
+
+    def _refresh(self, memory: Memory) -> State:
+        """Return the state at the start of the next phase."""
+        key = jax.random.fold_in(memory.key, 2 * int(memory.n) + 1)
+        history = memory.history if self._keeps_history else None
+        return self._compiled.refresh(memory.state, history, key)
 
     def save(self, path: str | Path) -> None:
         """Write everything to a file, in one piece or not at all."""
-        history = self._memory.history
-        memory = self._memory._replace(history=resize(history, int(history.n)))
-        save_state(path, _AgentState(self.policy), memory)
+        memory = _write_recent(self._memory, self._recent)
+        cut = resize(memory.history, int(memory.history.n))
+        save_state(path, _AgentState(self.policy), memory._replace(history=cut))
 
     @classmethod
     def load(cls, path: str | Path, policy: Policy[Any]) -> "Agent":
@@ -167,30 +176,42 @@ def _empty_memory(state: State, key: Array) -> Memory:
     return Memory(state, nothing, n=zero, n_choices=zero, key=key)
 
 
-@in_float64
-def _append(
-    history: History, context: NDArray[Any], action: Any, reward: float, certified: bool
-) -> History:
-    """Return the history after one more round, with more room if it was full."""
-    n = int(history.n)
-    if n == 0:
-        history = empty_history(context, BLOCK)
-    shape = history.contexts.shape[1:]
+def _check_shape(context: NDArray[Any], recent: tuple[Round, ...], history: History) -> None:
+    """Refuse a context of another shape than those before it."""
+    if recent:
+        shape = recent[0][0].shape
+    elif int(history.n):
+        shape = history.contexts.shape[1:]
+    else:
+        return
     if context.shape != shape:
         raise InvalidArgument(f"context must have shape {shape} as before, got {context.shape}.")
-    wide = np.result_type(history.contexts.dtype, context.dtype)  # fractions after whole numbers
+
+
+@in_float64
+def _write_recent(memory: Memory, recent: tuple[Round, ...]) -> Memory:
+    """Return the memory with recent rounds written into its history, which grows if need be.
+
+    Writing into arrays of JAX takes as long for many rounds as for one, so `learn` collects them.
+    """
+    if not recent:
+        return memory
+    contexts, actions, rewards, certified = (
+        np.asarray(values) for values in zip(*recent, strict=True)
+    )
+    history, n = memory.history, int(memory.history.n)
+    if n == 0:
+        history = empty_history(contexts[0], BLOCK)
+    wide = np.result_type(history.contexts.dtype, contexts.dtype)  # fractions after whole numbers
     if wide != history.contexts.dtype:
         history = history._replace(contexts=history.contexts.astype(wide))
-    if n == history.capacity:
-        history = resize(history, _capacity_for(n + 1))
-    one = (context[None], np.asarray([action]), np.asarray([reward]), np.asarray([certified]))
-    written: History = _write(history, np.asarray(n), *one)
-    return written
+    if n + len(recent) > history.capacity:
+        history = resize(history, _capacity_for(n + len(recent)))
+    written = _write(history, np.asarray(n), contexts, actions, rewards, certified)
+    return memory._replace(history=written)
 
 
-@partial(jax.jit, donate_argnums=0)
-def _write(history: History, first: Array, *rounds: Any) -> History:
-    return write_rounds(history, first, *rounds)
+_write = jax.jit(write_rounds)
 
 
 def _capacity_for(n: int) -> int:
