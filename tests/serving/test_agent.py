@@ -14,6 +14,7 @@ from banditsrl.core.history import History, append_round, empty_history
 from banditsrl.core.phases import phase_ends
 from banditsrl.errors import InvalidArgument, StateFileError
 from banditsrl.problems import Stream
+from banditsrl.serving.agent import _write_recent
 
 STREAM = Stream(n_columns=2, n_actions=3)
 SMALL: dict[str, Any] = {"layers": (6, 3), "n_features": 8, "passes": 1, "batch": 8}
@@ -27,6 +28,11 @@ def small(name: str = "banditsrl-auto") -> Any:
 def rounds(n: int, seed: int = 0) -> Any:
     rng = np.random.default_rng(seed)
     return zip(rng.normal(size=(n, 2)), rng.normal(size=n), strict=True)
+
+
+def history_of(agent: Agent) -> History:
+    """All rounds that an agent keeps, those included that are not in its history yet."""
+    return _write_recent(agent._memory, agent._recent).history
 
 
 def assert_same_rounds(found: History, wanted: History) -> None:
@@ -61,7 +67,7 @@ def test_it_does_what_the_loop_by_hand_does() -> None:
             state = methods.refresh(state, history, jax.random.fold_in(key, 2 * t + 3))
     for found, wanted in zip(leaves(agent), jax.tree.leaves(state), strict=True):
         np.testing.assert_array_equal(found, np.asarray(wanted))
-    assert_same_rounds(agent._memory.history, history)
+    assert_same_rounds(history_of(agent), history)
     assert len(ends) > 3
 
 
@@ -92,7 +98,7 @@ def test_more_rounds_than_a_block_are_kept(monkeypatch: pytest.MonkeyPatch, tmp_
         agent.learn(x, 2, reward)
     agent.save(tmp_path / "agent")
     for one in (agent, Agent.load(tmp_path / "agent", policy)):
-        history = one._memory.history
+        history = history_of(one)
         assert history.capacity == 16
         np.testing.assert_array_equal(history.contexts[:11], [x for x, _ in kept])
         np.testing.assert_array_equal(history.rewards[:11], [y for _, y in kept])
@@ -114,13 +120,23 @@ def test_two_hundred_rounds_are_kept_as_a_history_built_by_hand(
         x, certified = columns.astype(dtype), bool(rng.random() < 0.3)
         agent.learn(x, t % 3, noise, certified=certified)
         history = append_round(history, x, t % 3, noise, certified)
-        capacities.add(agent._memory.history.capacity)
+        capacities.add(history_of(agent).capacity)
+        assert len(agent._recent) < 16
         if t == 77:
             agent.save(tmp_path / "agent")
             agent = Agent.load(tmp_path / "agent", policy)
     assert capacities == {16, 32, 64, 128, 256}
-    assert_same_rounds(agent._memory.history, history)
-    assert not np.asarray(agent._memory.history.rewards)[200:].any()
+    assert_same_rounds(history_of(agent), history)
+    assert not np.asarray(history_of(agent).rewards)[200:].any()
+
+
+def test_a_context_may_be_reused_by_the_caller_after_it_was_learned() -> None:
+    policy = small("linucb-disjoint")
+    agent, kept, x = Agent(policy), list(rounds(9)), np.zeros(2)
+    for columns, reward in kept:
+        x[:] = columns
+        agent.learn(x, 1, reward)
+    np.testing.assert_array_equal(history_of(agent).contexts[:9], [columns for columns, _ in kept])
 
 
 class Keeping:
@@ -165,6 +181,50 @@ def test_what_does_not_fit_is_refused(tmp_path: Path) -> None:
     assert agent.n_rounds == 0
     with pytest.raises(InvalidArgument, match=r"sigma must be greater than 0, got 0\.0"):
         Stream(n_columns=2, n_actions=3, sigma=0.0)
+
+
+class Failing(Keeping):
+    """Ends its phases, or fails to."""
+
+    def __init__(self, *, fails: bool) -> None:
+        self.fails = fails
+
+    def init(self, key: Any) -> Any:
+        return {"n": jnp.zeros((), jnp.int32), "sum": jnp.zeros(())}
+
+    def learn(self, state: Any, context: Any, action: Any, reward: Any) -> Any:
+        return {"n": state["n"] + 1, "sum": state["sum"] + context.sum()}
+
+    def refresh(self, state: Any, history: Any, key: Any) -> Any:
+        if self.fails:
+            raise RuntimeError("cannot train")
+        return {"n": history.n, "sum": history.contexts.sum()}
+
+
+def test_a_phase_end_that_fails_leaves_the_agent_as_it_was() -> None:
+    agent = Agent(Failing(fails=False))
+    kept = [x for x, _ in rounds(5)]
+    for x in kept[:3]:
+        agent.learn(x, 0, 1.0)
+    agent._compiled = banditsrl.compiled(Failing(fails=True))
+    with pytest.raises(RuntimeError, match="cannot train"):
+        agent.learn(kept[3], 0, 1.0)
+    assert agent.n_rounds == 3
+    assert int(agent.state["n"]) == 3
+    agent._compiled = banditsrl.compiled(agent.policy)
+    for x in kept[3:]:
+        agent.learn(x, 0, 1.0)
+    assert agent.n_rounds == 5
+    np.testing.assert_array_equal(history_of(agent).contexts[:5], kept)
+
+
+def test_a_context_of_another_shape_is_refused_and_not_learned() -> None:
+    agent = Agent(Keeping())
+    for n_learned in (1, 2, 3):  # before the first phase end, at it, and behind it
+        agent.learn(np.zeros(2), 0, 1.0)
+        with pytest.raises(InvalidArgument, match=r"shape \(2,\) as before, got \(3,\)"):
+            agent.learn(np.zeros(3), 0, 1.0)
+        assert agent.n_rounds == n_learned
 
 
 def test_whole_numbers_first_do_not_cut_fractions_later() -> None:
@@ -247,7 +307,7 @@ def test_an_agent_can_start_from_a_log(name: str) -> None:
     if name != "banditsrl-auto":  # one candidate: no history is kept
         assert float(agent.state.ridge.n) == 70.0
     else:
-        history = agent._memory.history
+        history = history_of(agent)
         np.testing.assert_array_equal(history.contexts[:30], log["contexts"])
         np.testing.assert_array_equal(history.actions[:30], log["actions"])
         assert int(history.n) == 70
