@@ -135,10 +135,10 @@ class BanditSRL(PolicyAroundBase[BanditSRLState]):
     ) -> BanditSRLState:
         """Add the sample to the statistics, and teach the base if it played the round."""
         phi = self.embed(context, state.representation)
-        action, reward = check_action(action, phi.shape[0]), check_reward(reward)
-        taught = self.player.learn(state.base, phi, phi, action, reward)
+        played, y = check_action(action, phi.shape[0]), check_reward(reward)
+        taught = self.player.learn(state.base, phi, phi, played, y)
         return state._replace(
-            ridge=add_sample(state.ridge, select_row(phi, action), reward),
+            ridge=add_sample(state.ridge, select_row(phi, played), y),
             base=keep_if(certified, state.base, taught),
             largest_norm=self._update_norms(state, phi),
         )
