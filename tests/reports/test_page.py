@@ -297,3 +297,24 @@ def test_numbers_are_written_for_people() -> None:
     assert format_number(-3.14159) == "\u22123.14"
     assert format_number(2.0, 0.5) == "2.00"
     assert format_share(0.123) == "12.3%"
+
+
+def test_elimination_is_complete_only_without_misspecified_candidates(
+    tmp_path: Path, make_store: Callable[..., Path]
+) -> None:
+    make_store(tmp_path)  # candidate 2 leaves at step 512, the others stay
+    document = json.loads((tmp_path / "sweep.json").read_text())
+    for cell in document["cells"]:
+        cell["problem"] = "vardim-misspecified"  # where candidate 6 and later ones are wrong
+    (tmp_path / "sweep.json").write_text(json.dumps(document))
+    for path in tmp_path.glob("runs/*/table.parquet"):
+        table = pl.read_parquet(path)
+        if "active" in table.columns:
+            stays = [True] * 6 + [False] * 6 + ["0000" in str(path)]
+            active = pl.Series([stays] * len(table))
+            table.with_columns(active=active).write_parquet(path)
+    sweep = read_sweep(tmp_path)
+    found = TheoryComparer(sweep).compare(build_panels(sweep, measure_sweep(sweep))[0])
+    assert found.table is not None
+    rows = {row[0]: row[-1] for row in found.table.rows if "eliminated" in row[1]}
+    assert rows == {"BanditSRL-LinUCB": "3 of 4", "BanditSRL-ε-greedy": "4 of 4"}

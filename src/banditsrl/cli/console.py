@@ -13,6 +13,7 @@ from rich.text import Text
 
 from banditsrl.engines.jobs import Status
 from banditsrl.engines.progress import Display, Snapshot
+from banditsrl.reports.number_format import format_count
 from banditsrl.reports.run_summary import SummaryRow
 
 messages = Console(stderr=True)
@@ -121,16 +122,6 @@ def format_duration(seconds: float) -> str:
     if seconds < 60:
         return f"{max(seconds, 1):.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
-
-
-def format_count(number: int, word: str) -> str:
-    """Return a number with its noun in singular or plural.
-
-    Example:
-        >>> format_count(1, "run"), format_count(1200, "run")
-        ('1 run', '1,200 runs')
-    """
-    return f"{number:,} {word}" if number == 1 else f"{number:,} {word}s"
 
 
 def format_amount(number: float) -> str:

@@ -25,7 +25,6 @@ from rich.console import Console
 
 from banditsrl.cli.console import (
     build_summary_table,
-    format_count,
     format_duration,
     make_display,
     print_message,
@@ -37,6 +36,7 @@ from banditsrl.experiments.environment import n_cores
 from banditsrl.experiments.planning import Cell, Plan, Planned, plan
 from banditsrl.experiments.store import Store
 from banditsrl.experiments.sweep_file import record_plan
+from banditsrl.reports.number_format import format_count
 from banditsrl.reports.page import write_report
 from banditsrl.reports.run_summary import summarise_result
 from banditsrl.simulation.result import Result
@@ -156,12 +156,14 @@ def _announce_plan(planned: Plan, options: ExecutionOptions, title: str) -> None
         print_message(sentence, error=True)
     if options.quiet:
         return
-    seconds = planned.seconds(options.n_workers)
-    work = f"about {format_duration(seconds)}" if planned.jobs else "nothing to do"
+    work = "nothing to do"
+    if planned.jobs:
+        seconds = format_duration(planned.seconds(options.n_workers))
+        work = f"about {seconds} on {format_count(options.n_workers, 'worker')}"
     print_message(
         f"{title}: {format_count(len(planned.cells), 'curve')}, "
         f"{format_count(planned.n_runs, 'run')}, {planned.n_done} already done, "
-        f"{work} on {format_count(options.n_workers, 'worker')}."
+        f"{work}."
     )
 
 

@@ -27,15 +27,23 @@ PanelTitle = Annotated[str | None, typer.Option(help="Run only the panel with th
 ProblemSeed = Annotated[
     int | None, typer.Option(help="Seed from which the problems are generated.")
 ]
-Horizon = Annotated[int | None, typer.Option(help="Number of steps of each run.", min=1)]
-Seeds = Annotated[int | None, typer.Option(help="Number of seeds.", min=1)]
+Horizon = Annotated[
+    int | None,
+    typer.Option(
+        help="Number of steps of each run. A sweep file or a figure has its own default.", min=1
+    ),
+]
+Seeds = Annotated[
+    int | None,
+    typer.Option(help="Number of seeds. A sweep file or a figure has its own default.", min=1),
+]
 FirstSeed = Annotated[
     int,
     typer.Option(help="First seed; seeds are numbered consecutively from here.", min=0),
 ]
 PresetName = Annotated[
     str | None,
-    typer.Option(help="Source of settings that are not given: paper or default."),
+    typer.Option(help="Preset that supplies all settings that are not given: paper or default."),
 ]
 Settings = Annotated[
     list[str] | None,
@@ -59,7 +67,9 @@ Workers = Annotated[
 ]
 EngineName = Annotated[
     str,
-    typer.Option("--engine", help="Where runs are executed: local (this machine) or ray."),
+    typer.Option(
+        "--engine", help="Where runs are executed: local (this machine) or ray (a cluster)."
+    ),
 ]
 Address = Annotated[
     str | None, typer.Option(help="Address of the Ray cluster; needs --engine ray.")

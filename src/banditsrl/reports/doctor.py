@@ -15,7 +15,7 @@ from banditsrl.errors import InvalidArgument
 from banditsrl.problems.instance_files import read_problem
 from banditsrl.reports.logged_rounds import read_logged_rounds
 from banditsrl.reports.matplotlib_plots import DPI, apply_look, draw_spectra
-from banditsrl.reports.number_format import format_number
+from banditsrl.reports.number_format import format_count, format_number
 from banditsrl.reports.verdicts import (
     CandidateVerdict,
     describe_span,
@@ -107,8 +107,7 @@ class Examination:
             "span": describe_span(verdict, estimated=self._is_estimated),
         }
         if (unseen := verdict.rank - verdict.played_rank) > 0:
-            directions = "1 direction" if unseen == 1 else f"{unseen} directions"
-            lines["caution"] = f"the log shows nothing about {directions}."
+            lines["caution"] = f"the log shows nothing about {format_count(unseen, 'direction')}."
         heading = f"[{verdict.index}] {verdict.name} {size}{mark}"
         return "\n".join([heading, *(f"  {name:<16}{text}" for name, text in lines.items())])
 
@@ -134,9 +133,12 @@ def examine(path: str | Path) -> Examination:
 
 def _examine_problem(path: Path) -> Examination:
     problem = read_problem(path)
-    size = f"{problem.n_contexts} contexts, {problem.n_actions} actions"
     verdicts = tuple(judge_problem(problem))
-    summary = f"a known problem with {size} and {len(verdicts)} candidates."
+    summary = (
+        f"a known problem with {format_count(problem.n_contexts, 'context')}, "
+        f"{format_count(problem.n_actions, 'action')} and "
+        f"{format_count(len(verdicts), 'candidate')}."
+    )
     return Examination(str(path), "problem", summary, None, verdicts)
 
 
@@ -145,7 +147,8 @@ def _examine_log(path: Path) -> Examination:
     noise, diagnoses = diagnose_log(log.candidates, log.actions, log.rewards)
     verdicts = tuple(judge_log(noise, diagnoses))
     summary = (
-        f"{len(log.rewards):,} logged rounds, {log.n_actions} actions, {len(verdicts)} candidates. "
+        f"{format_count(len(log.rewards), 'logged round')}, "
+        f"{format_count(log.n_actions, 'action')}, {format_count(len(verdicts), 'candidate')}. "
         f"Variance of the noise (no embedding can have a smaller mean squared error): "
         f"{_describe_noise(noise)}."
     )

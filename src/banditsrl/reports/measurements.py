@@ -28,7 +28,8 @@ class Measurements:
         means: Per (cell, step): n_seeds, regret, deviation (of regret over seeds), and the means
             of the other cumulative counts. Steps that some finished seed lacks are left out.
         seeds: Per (cell, seed): the values at its last step, the regret added by the second half,
-            and the recorded steps at which things changed for the last time.
+            the recorded steps at which things changed for the last time, and the final choice
+            (`chosen`) and candidates (`active`), null where the policy reports none.
         choices: Per (cell, step, representation): the share of seeds that used it.
         damaged: Runs whose table cannot be read.
     """
@@ -66,7 +67,8 @@ def _common_schema() -> dict[str, Any]:
 
     numbers = dict.fromkeys((*COUNTS, "seconds"), pl.Float64)
     names = ("cell", "horizon", "seed", "step", "representation", "n_candidates")
-    return {**dict.fromkeys(names, pl.Int64), **numbers, "active": pl.UInt64}
+    active = {"active": pl.List(pl.Boolean), "active_hash": pl.UInt64}
+    return {**dict.fromkeys(names, pl.Int64), **numbers, **active}
 
 
 def _read_schemas(sweep: Sweep) -> tuple[dict[str, Schema], tuple[str, ...]]:
@@ -94,13 +96,12 @@ def _scan(paths: list[Path], schema: dict[str, Any], cell: int, horizon: int) ->
     columns = {
         name: pl.col(name).cast(kind) if name in schema else pl.lit(None, dtype=kind)
         for name, kind in _common_schema().items()
-        if name != "active"
     }
     if isinstance(schema.get("active"), pl.List):
-        columns["active"] = pl.col("active").hash()  # one number is enough to see a change
+        columns["active_hash"] = pl.col("active").hash()  # one number is enough to see a change
         columns["n_candidates"] = pl.col("active").list.len().cast(pl.Int64)
     else:
-        columns["active"] = pl.lit(None, dtype=pl.UInt64)
+        columns["active"] = pl.lit(None, dtype=pl.List(pl.Boolean))
     columns |= {"cell": pl.lit(cell, pl.Int64), "horizon": pl.lit(horizon, pl.Int64)}
     return pl.scan_parquet(paths, glob=False).select(**columns)
 
@@ -133,7 +134,7 @@ def _summarise_seeds(rows: "pl.LazyFrame") -> "pl.LazyFrame":
         "last_regret": _detect_change(regret, start=0),
         "last_uncertified": _detect_change(step - pl.col("certified") - pl.col("trivial"), start=0),
         "chosen_since": _detect_change(pl.col("representation")),
-        "last_elimination": _detect_change(pl.col("active")),
+        "last_elimination": _detect_change(pl.col("active_hash")),
     }
     prepared = rows.with_columns(
         first_half=pl.when(in_first_half).then(regret).otherwise(0),
@@ -145,7 +146,7 @@ def _summarise_seeds(rows: "pl.LazyFrame") -> "pl.LazyFrame":
             pl.col("step", *COUNTS, *changes, "n_candidates", "seconds").max(),
             second_half=regret.max() - pl.col("first_half").max(),
             chosen=pl.col("representation").last(),
-            reports_active=pl.col("active").is_not_null().any(),
+            active=pl.col("active").last(),
         )
         .sort("cell", "seed")
     )

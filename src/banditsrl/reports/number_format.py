@@ -86,11 +86,11 @@ def format_time(steps: float) -> str:
     return format_number(steps) if steps < 1e6 else f"10^{math.log10(steps):.1f}"
 
 
-def format_seeds(n: int) -> str:
-    """Return a number of seeds in words.
+def format_count(number: int, word: str) -> str:
+    """Return a number with its noun in singular or plural.
 
     Example:
-        >>> format_seeds(1), format_seeds(5)
-        ('1 seed', '5 seeds')
+        >>> format_count(1, "run"), format_count(1200, "run")
+        ('1 run', '1,200 runs')
     """
-    return "1 seed" if n == 1 else f"{n} seeds"
+    return f"{number:,} {word}" if number == 1 else f"{number:,} {word}s"

@@ -17,6 +17,7 @@ from banditsrl.reports.colours import DARK, LIGHT, assign_styles
 from banditsrl.reports.curves import ReportPanel, build_panels
 from banditsrl.reports.matplotlib_plots import draw_panel, save
 from banditsrl.reports.measurements import Measurements, measure_sweep
+from banditsrl.reports.number_format import format_count
 from banditsrl.reports.page_sections import SECTIONS, ReportData
 from banditsrl.reports.sweep_status import render_status
 
@@ -74,8 +75,7 @@ def _describe_sweep(sweep: Sweep) -> str:
     steps = sorted({cell.horizon for cell in sweep.cells})
     n_seeds = sorted({len(cell.seeds) for cell in sweep.cells})
     return (
-        f"{n_names} {'algorithm' if n_names == 1 else 'algorithms'}, "
-        f"{n_panels} {'panel' if n_panels == 1 else 'panels'}, "
+        f"{format_count(n_names, 'algorithm')}, {format_count(n_panels, 'panel')}, "
         f"{' or '.join(f'{n:,}' for n in steps)} steps, "
         f"{' or '.join(map(str, n_seeds))} seeds planned for each curve."
     )

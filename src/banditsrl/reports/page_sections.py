@@ -13,7 +13,7 @@ from banditsrl.experiments.sweep_file import Sweep, SweepCell
 from banditsrl.reports.colours import LineStyle
 from banditsrl.reports.curves import ReportPanel
 from banditsrl.reports.html_elements import render_figure, render_legend, render_note, render_table
-from banditsrl.reports.number_format import NO_VALUE, format_seeds
+from banditsrl.reports.number_format import NO_VALUE, format_count
 from banditsrl.reports.panel_tables import (
     TextTable,
     build_final_table,
@@ -109,7 +109,8 @@ def show_certificates(report: ReportData) -> SectionContent:
     html = (
         "<p>Certified: the share of rounds whose choice was certified, between recorded steps. "
         "Wrong: the share of those certified rounds whose action was not the best. Both are over "
-        f'all seeds. Read them together.</p><div class="grid">{figures}</div>{none}'
+        "all seeds. A high certified share means little if many certificates are wrong.</p>"
+        f'<div class="grid">{figures}</div>{none}'
     )
     return SectionContent(html, plots)
 
@@ -165,9 +166,10 @@ def show_origin(report: ReportData) -> SectionContent:
     versions = TextTable(("name", "value"), tuple(_collect_versions(environments)), "")
     command = f"<pre><code>{escape(sweep.command)}</code></pre>" if sweep.command else ""
     shown = render_table(versions) if versions.rows else "<p>No run has recorded them yet.</p>"
+    n_curves = format_count(len(sweep.cells), "curve")
     return SectionContent(
         f"<h3>Command</h3>{command or '<p>The command was not recorded.</p>'}"
-        f"<h3>Settings</h3><details><summary>Settings of {len(sweep.cells)} curves</summary>"
+        f"<h3>Settings</h3><details><summary>Settings of {n_curves}</summary>"
         f"{render_table(settings)}{render_note(settings.caption)}</details>"
         f"<h3>Versions and machine</h3>{shown}"
     )
@@ -194,7 +196,9 @@ SECTIONS = (
 
 def _describe_seeds(panel: ReportPanel) -> str:
     counts = sorted({curve.n_seeds for curve in panel.curves})
-    return format_seeds(counts[0]) if len(counts) == 1 else f"{counts[0]} to {counts[-1]} seeds"
+    if len(counts) == 1:
+        return format_count(counts[0], "seed")
+    return f"{counts[0]} to {counts[-1]} seeds"
 
 
 def _render_remarks(found: TheoryComparison) -> str:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from banditsrl.reports.colours import LineStyle
 from banditsrl.reports.curves import MeasuredCurve, ReportPanel, thin_positions
-from banditsrl.reports.number_format import Z, format_plus_minus, format_seeds, format_share
+from banditsrl.reports.number_format import Z, format_count, format_plus_minus, format_share
 
 DIGITS = 5
 """Significant digits of a plotted number: finer than a pixel, and the page stays small."""
@@ -77,8 +77,8 @@ def plot_choices(curve: MeasuredCurve) -> Plot | None:
         "showscale": False,
         "ygap": 2,
         "hovertemplate": (
-            f"<b>{escape(curve.name)}</b><br>%{{z:.0%}} of {format_seeds(curve.n_seeds)} use "
-            "candidate %{y}<br>at step %{customdata}<extra></extra>"
+            f"<b>{escape(curve.name)}</b><br>candidate %{{y}}: %{{z:.0%}} of "
+            f"{format_count(curve.n_seeds, 'seed')}<br>at step %{{customdata}}<extra></extra>"
         ),
         "meta": {"role": "map"},
     }
@@ -93,7 +93,7 @@ def plot_choices(curve: MeasuredCurve) -> Plot | None:
 def describe_regret_plot(panel: ReportPanel) -> str:
     """Return the end of every curve in words, lowest first, for readers who cannot see the plot."""
     ends = [
-        f"{curve.name}: {format_plus_minus(float(curve.mean[-1]), Z * float(curve.stderr[-1]))}"
+        f"{curve.name} {format_plus_minus(float(curve.mean[-1]), Z * float(curve.stderr[-1]))}"
         for curve in sorted(panel.curves, key=lambda curve: curve.mean[-1])
     ]
     return f"Regret after {panel.curves[0].steps[-1]:,} steps: {'; '.join(ends)}."
@@ -114,8 +114,9 @@ def describe_choice_plot(curve: MeasuredCurve) -> str:
     if curve.choices is None:
         return ""
     last = curve.choices[:, -1]
-    ends = [f"candidate {k} in {last[k]:.0%}" for k in np.argsort(-last) if last[k] > 0]
-    return f"In use at the end, as a share of {format_seeds(curve.n_seeds)}: {', '.join(ends)}."
+    ends = [f"candidate {k} ({last[k]:.0%})" for k in np.argsort(-last) if last[k] > 0]
+    seeds = format_count(curve.n_seeds, "seed")
+    return f"In use at the end, with the share of {seeds}: {', '.join(ends)}."
 
 
 def _describe_certificates(curve: MeasuredCurve) -> str:
@@ -181,7 +182,7 @@ def _describe_band(curve: MeasuredCurve, styles: Styles) -> Plot:
 def _hover_text(curve: MeasuredCurve, value: str) -> str:
     return (
         f"<b>{escape(curve.name)}</b><br>{value}<br>at step %{{x:,}}, "
-        f"{format_seeds(curve.n_seeds)}<extra></extra>"
+        f"{format_count(curve.n_seeds, 'seed')}<extra></extra>"
     )
 
 

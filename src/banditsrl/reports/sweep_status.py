@@ -12,7 +12,8 @@ def render_status(sweep: Sweep, damaged: tuple[str, ...]) -> str:
     """Return the box that says whether the sweep is complete, and if not, what is missing."""
     planned, done = len(sweep.runs), len(sweep.finished) - len(damaged)
     if done == planned:
-        return f'<p class="status done">Complete: all {planned:,} runs are finished.</p>'
+        words = "the run is" if planned == 1 else f"all {planned:,} runs are"
+        return f'<p class="status done">Complete: {words} finished.</p>'
     listed = "".join(f"<li>{item}</li>" for item in _list_missing(sweep, damaged))
     return (
         f'<div class="status open" role="status"><p><strong>Incomplete: {done:,} of {planned:,} '

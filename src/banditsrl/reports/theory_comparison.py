@@ -71,7 +71,7 @@ class TheoryComparer:
             rows = [
                 row
                 for curve, promised in zip(covered, theories, strict=True)
-                for row in _compare_events(curve, promised, _find_hls(self._build_problem(curve)))
+                for row in _compare_events(curve, promised, self._build_problem(curve))
             ]
         except (BanditSRLError, OSError) as error:
             reason = f"The times of the theory cannot be computed: {error}"
@@ -118,18 +118,16 @@ def _explain_absence(panel: ReportPanel) -> str:
     )
 
 
-def _find_hls(problem: FiniteProblem) -> int | None:
-    """Return the position of the realizable candidate with HLS, if there is one."""
-    found = (diagnose(problem, k) for k in range(len(problem.representations)))
-    return next((k for k, d in enumerate(found) if d.realizable and d.hls), None)
-
-
 def _compare_events(
-    curve: MeasuredCurve, promised: Theory, hls: int | None
+    curve: MeasuredCurve, promised: Theory, problem: FiniteProblem
 ) -> Iterator[tuple[str, ...]]:
     """Yield one row per event: its name, its promised time, and the measured ones."""
+    candidates = [diagnose(problem, k) for k in range(len(problem.representations))]
+    misspecified = [k for k, d in enumerate(candidates) if not d.realizable]
+    hls = next((k for k, d in enumerate(candidates) if d.realizable and d.hls), None)
+    eliminated = _elimination_times(curve, misspecified)
     events = [
-        ("misspecified candidates eliminated", promised.tau_elim, _elimination_times(curve)),
+        ("misspecified candidates eliminated", promised.tau_elim, eliminated),
         ("HLS candidate in use", promised.tau_hls, _selection_times(curve, hls)),
         ("every round certified", promised.tau_glrt, _stop_times(curve, "last_uncertified")),
         ("no more regret", promised.tau_opt, _stop_times(curve, "last_regret")),
@@ -144,9 +142,11 @@ def _compare_events(
         yield (curve.name, event, format_time(time), middle, spread, seeds)
 
 
-def _elimination_times(curve: MeasuredCurve) -> Floats:
-    reports = curve.seeds["reports_active"].to_numpy()
-    return np.where(reports, curve.per_seed("last_elimination"), np.inf)
+def _elimination_times(curve: MeasuredCurve, misspecified: list[int]) -> Floats:
+    """Return the last elimination per seed; infinite while a misspecified candidate is active."""
+    final = curve.seeds["active"].to_list()
+    complete = [active is not None and not any(active[k] for k in misspecified) for active in final]
+    return np.where(complete, curve.per_seed("last_elimination"), np.inf)
 
 
 def _selection_times(curve: MeasuredCurve, hls: int | None) -> Floats:

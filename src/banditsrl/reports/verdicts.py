@@ -148,8 +148,10 @@ def write_advice(verdicts: Sequence[CandidateVerdict], *, estimated: bool) -> st
             "features first."
         )
     caveat = ", as far as the data show" if estimated else ""
-    fits = {True: "explains the rewards", None: "may explain the rewards (this was not tested)"}
-    start = f"Use {best.name}: it {fits[best.realizable]}{caveat}"
+    fits = "may explain the rewards (the log cannot tell)"
+    if best.realizable:
+        fits = f"explains the rewards{caveat}"
+    start = f"Use {best.name}: it {fits}"
     if best.hls:
         return (
             f"{start}, and its best actions span all {best.dim} directions. Playing the best "
