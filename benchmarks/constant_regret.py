@@ -3,8 +3,8 @@
     python benchmarks/constant_regret.py [--problems wheel,mushroom] [--seeds 10] [--first-seed 400]
 
 For each problem: regret, the slope of regret in the last tenth relative to the first tenth (asked:
-below 5%), the share of the rounds of the last tenth that were certified (above 90%), and the share of
-those certificates that were wrong (below 1%).
+below 5%), the share of the rounds of the last tenth that were certified (above 90%), and the share
+of those certificates that were wrong (below 1%).
 """
 
 import argparse

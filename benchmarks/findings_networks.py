@@ -85,7 +85,7 @@ def run(problem_name: str, cell: Cell, horizon: int, seeds: range) -> dict[str, 
 
 
 def table(rows: list[dict[str, Any]]) -> str:
-    """Return Markdown: regret with its standard error, certified and wrong share of the last tenth."""
+    """Return Markdown: regret with its standard error, and the shares of the last tenth."""
     problems = [p for p in PROBLEMS if any(row["problem"] == p for row in rows)]
     labels = list(dict.fromkeys(row["label"] for row in rows))
     lines = ["| policy | " + " | ".join(problems) + " |", "|---" * (len(problems) + 1) + "|"]

@@ -11,11 +11,11 @@ import pytest
 import banditsrl
 from banditsrl.engines.local import InProcess
 from banditsrl.engines.progress import carry_out
-from banditsrl.experiments.sweep_file import read_sweep, record_plan
 from banditsrl.experiments.cell_results import read_result, result_to_json
 from banditsrl.experiments.figure_catalogue import FIGURES, read_figure
 from banditsrl.experiments.planning import Cell, cells_of, plan
 from banditsrl.experiments.store import Store
+from banditsrl.experiments.sweep_file import record_plan
 from banditsrl.policies.policy_catalogue import POLICIES
 from banditsrl.problems.problem_catalogue import PROBLEMS
 

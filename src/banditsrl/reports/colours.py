@@ -50,7 +50,7 @@ def assign_styles(names: Iterable[tuple[str, str | None]]) -> dict[str, LineStyl
     own_colour = list(dict.fromkeys(base_of.get(name, name) for name in order))
     paired = set(base_of.values())
     styles = {name: _make_style(k, name in paired) for k, name in enumerate(own_colour)}
-    return {name: styles.get(name) or _style_above(styles[base_of[name]]) for name in order}
+    return {name: styles.get(name) or _style_on_base(styles[base_of[name]]) for name in order}
 
 
 def _make_style(k: int, paired: bool) -> LineStyle:
@@ -58,7 +58,7 @@ def _make_style(k: int, paired: bool) -> LineStyle:
     return LineStyle(colour, list(DASHES)[(2 * turn + paired) % len(DASHES)])
 
 
-def _style_above(base: LineStyle) -> LineStyle:
+def _style_on_base(base: LineStyle) -> LineStyle:
     """Return the style of the algorithm built on a base: the dash before that of the base."""
     names = list(DASHES)
     return LineStyle(base.colour, names[names.index(base.dash) - 1])

@@ -158,7 +158,9 @@ def _build_curve(
         certificates=_count_certificates(cell, means),
         certified=thinned.certified_shares,
         wrong=thinned.wrong_shares,
-        choices=None if choices is None else _build_choices(choices, steps, _n_candidates(seeds)),
+        choices=None
+        if choices is None
+        else _build_choices(choices, steps, _count_candidates(seeds)),
         seeds=seeds,
     )
 
@@ -168,7 +170,7 @@ def _count_certificates(cell: SweepCell, means: "pl.DataFrame") -> CertificateCo
     return CertificateCounts(cell.horizon, means["step"].to_numpy(), **columns)
 
 
-def _n_candidates(seeds: "pl.DataFrame") -> int:
+def _count_candidates(seeds: "pl.DataFrame") -> int:
     """Return the number of candidates, as far as it can be seen in the tables."""
     largest = [seeds["n_candidates"].max(), seeds["chosen"].max()]
     return max(int(n) + k for k, n in enumerate(largest) if isinstance(n, int))

@@ -87,8 +87,9 @@ class CertificateCounts:
         """Wrong share of the whole run, over all seeds."""
         return float(_divide(self.wrong[..., -1].sum(), self.certified_rounds[..., -1].sum()))
 
-    def _add_last_tenth(self, counts: NDArray[np.float64] | NDArray[np.int64]) -> Floats:
-        return increase_after(NINE_TENTHS, counts, self.steps, self.horizon).sum()
+    def _add_last_tenth(self, counts: NDArray[np.float64] | NDArray[np.int64]) -> float:
+        """Add up over seeds what counts gain in the last tenth."""
+        return float(increase_after(NINE_TENTHS, counts, self.steps, self.horizon).sum())
 
 
 def increase_after(
@@ -103,19 +104,20 @@ def increase_after(
     such step.
 
     Example:
-        >>> increase_after(0.5, np.array([3.0, 4.0, 9.0]), np.array([10, 50, 100]), horizon=100)
-        np.float64(5.0)
+        >>> regret, steps = np.array([[3.0, 4.0, 9.0]]), np.array([10, 50, 100])
+        >>> increase_after(0.5, regret, steps, horizon=100).tolist()
+        [5.0]
     """
     before = int(np.searchsorted(steps, part * horizon, side="right")) - 1
     start = counts[..., before] if before >= 0 else np.zeros(counts.shape[:-1])
-    return np.asarray(counts[..., -1] - start, dtype=np.float64)[()]
+    return np.asarray(counts[..., -1] - start, dtype=np.float64)
 
 
 def _increments(counts: NDArray[np.float64] | NDArray[np.int64]) -> Floats:
     return np.asarray(np.diff(counts, axis=-1, prepend=0), dtype=np.float64)
 
 
-def _divide(part: Floats, whole: Floats) -> Floats:
+def _divide(part: Floats | float, whole: Floats | float) -> Floats:
     """Divide, with zero where there is nothing to divide by."""
     nothing = np.zeros(np.broadcast(part, whole).shape)
     return np.divide(part, whole, out=nothing, where=np.asarray(whole) > 0)
