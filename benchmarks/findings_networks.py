@@ -71,24 +71,21 @@ def run(problem_name: str, cell: Cell, horizon: int, seeds: range) -> dict[str, 
     policy = banditsrl.make_policy(cell.policy, problem, preset=cell.preset, **cell.settings)
     late = [horizon * 9 // 10, horizon]
     result = banditsrl.simulate(problem, policy, horizon=horizon, seeds=seeds, steps=late)
-    width = late[1] - late[0]
-    certified = (result.certified[:, 1] - result.certified[:, 0]) / width
-    wrong = (result.wrong[:, 1] - result.wrong[:, 0]) / width
     return {
         "problem": problem_name,
         "label": cell.label,
         "horizon": horizon,
         "seeds": [seeds.start, seeds.stop],
         "final": result.regret[:, -1].tolist(),
-        "certified": float(certified.mean()),
-        "wrong": float(wrong.mean()),
+        "certified": result.certificates.certified_in_last_tenth,
+        "wrong": result.certificates.wrong_in_last_tenth,
         "wrong_regret": float(result.wrong_regret[:, -1].mean()),
         "seconds": result.seconds,
     }
 
 
 def table(rows: list[dict[str, Any]]) -> str:
-    """Markdown: regret with its standard error, and late certified and wrong shares."""
+    """Return Markdown: regret with its standard error, and the shares of the last tenth."""
     problems = [p for p in PROBLEMS if any(row["problem"] == p for row in rows)]
     labels = list(dict.fromkeys(row["label"] for row in rows))
     lines = ["| policy | " + " | ".join(problems) + " |", "|---" * (len(problems) + 1) + "|"]

@@ -28,7 +28,7 @@ from documents import EVERY_PAGE, EVERYTHING, PAGES, README, SHELLS, blocks, fen
 from typer.testing import CliRunner
 
 import banditsrl
-from banditsrl.cli import main as cli
+from banditsrl.cli import commands as cli
 from banditsrl.experiments.building import default_policy, shared_out
 from banditsrl.experiments.figure_catalogue import FIGURES, Figure, read_figure
 from banditsrl.experiments.planning import cells_of

@@ -11,11 +11,11 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 import banditsrl
-from banditsrl.cli import main as cli
+from banditsrl.cli import commands as cli
 from banditsrl.experiments.figure_catalogue import FIGURES, Curve, Figure, Scale
 from banditsrl.simulation import step_timing as timing
 
-EXAMPLES = Path(__file__).parents[1] / "examples"
+EXAMPLES = Path(__file__).parents[2] / "examples"
 
 
 def load(name: str) -> Any:
@@ -161,7 +161,7 @@ def test_the_speed_of_a_step_is_measured(monkeypatch: pytest.MonkeyPatch) -> Non
             ["run", "mixing", "banditsrl-linucb", "--set", "warm_start=no"],
             "True or False, got 'no'",
         ),
-        (["run", "mixing", "greedy", "--out", __file__], "out must be a folder that can be made"),
+        (["run", "mixing", "greedy", "--out", __file__], "out must be a folder that exists or can"),
         (["list", "problem"], "no list named 'problem'; did you mean 'problems'"),
     ],
 )
