@@ -3,7 +3,6 @@
 import json
 import shlex
 import sys
-import tempfile
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -15,12 +14,13 @@ import typer
 from rich.console import Console
 
 from banditsrl.cli.console import counted, duration, make_display, say, summary_table
+from banditsrl.core.scratch import scratch_folder
 from banditsrl.engines.engine import Engine, make_engine
 from banditsrl.engines.progress import carry_out
 from banditsrl.experiments import sweep_file as ledger
 from banditsrl.experiments.cell_results import as_numbers, stored_result
-from banditsrl.experiments.environment import n_cores
-from banditsrl.experiments.planning import Cell, Plan, Planned, plan
+from banditsrl.experiments.environment import count_cores
+from banditsrl.experiments.planning import CellRequest, PlannedCell, SweepPlan, plan_sweep
 from banditsrl.experiments.store import Store
 from banditsrl.reports.page import write_report
 from banditsrl.reports.summary import summary_rows
@@ -46,24 +46,24 @@ class Where:
     @property
     def n_workers(self) -> int:
         """Workers that the expected time is for."""
-        return self.workers or n_cores()
+        return self.workers or count_cores()
 
 
 @dataclass(frozen=True)
 class Finished:
     """A plan that was carried out."""
 
-    plan: Plan
+    plan: SweepPlan
     status: int
     page: Path | None
-    results: list[tuple[Planned, Result]]  # the cells that have finished seeds
+    results: list[tuple[PlannedCell, Result]]  # the cells that have finished seeds
 
 
 @contextmanager
-def done(cells: Sequence[Cell], where: Where, title: str) -> Iterator[Finished]:
+def done(cells: Sequence[CellRequest], where: Where, title: str) -> Iterator[Finished]:
     """Do what is missing of some cells; without a folder, results live as long as the block."""
-    with tempfile.TemporaryDirectory(prefix="banditsrl-") as temporary:
-        planned = plan(cells, Store(where.out or temporary))
+    with scratch_folder() as temporary:
+        planned = plan_sweep(cells, Store(where.out or temporary))
         engine = make_engine(
             where.engine, workers=where.workers, address=where.address, n_jobs=len(planned.jobs)
         )
@@ -78,11 +78,11 @@ def done(cells: Sequence[Cell], where: Where, title: str) -> Iterator[Finished]:
         yield Finished(planned, status, page, results.result())
 
 
-def announce_all(figures: Sequence[Sequence[Cell]], where: Where) -> None:
+def announce_all(figures: Sequence[Sequence[CellRequest]], where: Where) -> None:
     """Say how much several figures are together, before the first one starts."""
     if not where.quiet and where.out is not None:
         cells = [cell for figure in figures for cell in figure]
-        _announce(plan(cells, Store(where.out)), where, f"{len(figures)} figures")
+        _announce(plan_sweep(cells, Store(where.out)), where, f"{len(figures)} figures")
 
 
 def write_json(document: Any) -> None:
@@ -113,7 +113,7 @@ def numbers(finished: Finished) -> list[dict[str, Any]]:
     return [as_numbers(planned, result) for planned, result in finished.results]
 
 
-def _announce(planned: Plan, where: Where, title: str) -> None:
+def _announce(planned: SweepPlan, where: Where, title: str) -> None:
     for sentence in planned.refused.values():
         say(sentence, error=True)
     if where.quiet:
@@ -127,7 +127,7 @@ def _announce(planned: Plan, where: Where, title: str) -> None:
     )
 
 
-def _carried_out(planned: Plan, engine: Engine, command: str, where: Where) -> list[str]:
+def _carried_out(planned: SweepPlan, engine: Engine, command: str, where: Where) -> list[str]:
     """What failed, in words; Ctrl-C ends the program with a word on how to go on."""
     display = make_display(quiet=where.quiet)
     try:
@@ -145,12 +145,12 @@ def _carried_out(planned: Plan, engine: Engine, command: str, where: Where) -> l
     return [run for run, _ in failed]
 
 
-def _results(planned: Plan) -> list[tuple[Planned, Result]]:
+def _results(planned: SweepPlan) -> list[tuple[PlannedCell, Result]]:
     found = ((each, stored_result(each, planned.store)) for each in planned.cells)
     return [(each, result) for each, result in found if result is not None]
 
 
-def _page(planned: Plan) -> Path | None:
+def _page(planned: SweepPlan) -> Path | None:
     runs = {run for each in planned.cells for run in each.runs}
     if not any(planned.store.is_finished(run) for run in runs):
         return None

@@ -21,12 +21,13 @@ from banditsrl.cli.execution import (
 )
 from banditsrl.datasets.uci import DATASETS, fetch
 from banditsrl.errors import BanditSRLError
-from banditsrl.experiments.building import default_policy
-from banditsrl.experiments.figure_catalogue import FIGURES, Figure, read_figure
-from banditsrl.experiments.planning import Cell, cells_of
-from banditsrl.experiments.run_spec import is_file, parsed_settings
+from banditsrl.experiments.building import build_problem, default_policy
+from banditsrl.experiments.figure import Figure
+from banditsrl.experiments.figure_catalogue import FIGURES, read_figure
+from banditsrl.experiments.planning import CellRequest, list_cells
+from banditsrl.experiments.run_spec import is_file, parse_settings
 from banditsrl.policies.policy_catalogue import POLICIES
-from banditsrl.problems.problem_catalogue import PROBLEMS, make_problem
+from banditsrl.problems.problem_catalogue import PROBLEMS
 from banditsrl.registry import Registry
 from banditsrl.reports.doctor import examine
 from banditsrl.reports.page import write_report
@@ -92,9 +93,9 @@ def run_one(
     quiet: Quiet = False,
 ) -> None:
     """Run one policy on one problem."""
-    given = parsed_settings(settings or [])
+    given = parse_settings(settings or [])
     words = ", ".join(pair.strip() for pair in settings or [])
-    cell = Cell(
+    cell = CellRequest(
         panel=Path(problem).stem if is_file(problem) else problem,
         label=policy or "",
         problem=problem,
@@ -134,7 +135,7 @@ def sweep_file(
     """Run every combination described in a file."""
     figure = read_figure(file)
     given = _overrides(horizon, seeds, first_seed, preset, settings)
-    cells = cells_of(figure, next(iter(figure.scales)), **given)
+    cells = list_cells(figure, next(iter(figure.scales)), **given)
     where = Where(out, workers, engine, address, quiet)
     with done(cells, where, figure.title) as finished:
         _shown(finished, figure.title, as_json=as_json)
@@ -165,9 +166,9 @@ def reproduce_figure(
     given = _overrides(horizon, seeds, first_seed, preset, more)
     chosen = [FIGURES[name] for name in (FIGURES if figure == "all" else [figure])]
     if panel is not None:
-        chosen = [each.only(panel) for each in chosen]
+        chosen = [each.select_panel(panel) for each in chosen]
     where = Where(out, workers, engine, address, quiet)
-    cells = [cells_of(each, scale, **given) for each in chosen]
+    cells = [list_cells(each, scale, **given) for each in chosen]
     if len(chosen) > 1:
         announce_all(cells, where)
     status = 0
@@ -239,10 +240,10 @@ def main() -> None:
         gc.freeze()  # else the interpreter goes through half a million objects on its way out
 
 
-def _fitting(cell: Cell) -> str:
+def _fitting(cell: CellRequest) -> str:
     """The policy for a problem when none is named."""
     spec = replace(cell, policy=next(iter(POLICIES))).spec
-    return default_policy(make_problem(spec.problem, **dict(spec.problem_settings)))
+    return default_policy(build_problem(spec))
 
 
 def _overrides(
@@ -257,7 +258,7 @@ def _overrides(
         "n_seeds": seeds,
         "first_seed": first_seed,
         "preset": preset,
-        "settings": parsed_settings(settings or []),
+        "settings": parse_settings(settings or []),
     }
 
 

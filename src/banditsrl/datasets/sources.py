@@ -4,19 +4,19 @@ A file that is not shipped is looked for in this order: a folder the user names 
 BANDITSRL_DATA), the user's cache, a download, and a copy inside a package of the Python index.
 Whatever brings it, its content is checked by SHA-256 after decompression. A wrong file in a folder
 the user named is refused; a wrong one in the cache is named in a warning, passed over, and
-replaced by the next good one. A download enters the cache by renaming a finished temporary file.
+replaced by the next good one.
 """
 
 import gzip
 import hashlib
 import os
-import sys
 import tempfile
 import warnings
 import zlib
 from pathlib import Path
 from typing import NamedTuple
 
+from banditsrl.core.files import cache_dir, write_bytes
 from banditsrl.datasets.downloads import (
     UNREACHABLE,
     DataFile,
@@ -78,32 +78,6 @@ def in_folder(file: DataFile, data_dir: str | Path | None) -> Found | None:
     return _in(Path(folder), file)
 
 
-def cache_dir() -> Path:
-    """Where this user's downloads are kept."""
-    named = os.environ.get("XDG_CACHE_HOME")
-    if named:
-        return Path(named) / "banditsrl"
-    if sys.platform == "win32":
-        local = os.environ.get("LOCALAPPDATA")
-        return (Path(local) if local else Path.home() / "AppData" / "Local") / "banditsrl" / "cache"
-    if sys.platform == "darwin":
-        return Path.home() / "Library" / "Caches" / "banditsrl"
-    return Path.home() / ".cache" / "banditsrl"
-
-
-def write_whole(path: Path, content: bytes) -> None:
-    """Write a file so that it is there whole or not at all."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "wb") as stream:
-            stream.write(content)
-        Path(name).replace(path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
-
-
 def _in(folder: Path, file: DataFile) -> Found | None:
     for path in (folder / f"{file.name}.gz", folder / file.name):
         if path.is_file():
@@ -142,7 +116,8 @@ def _fetched(file: DataFile, folder: Path, tried: list[str], progress: Progress 
                 continue
             if _right(content, file):
                 target = folder / f"{file.name}.gz"
-                write_whole(target, gzip.compress(content, COMPRESSION, mtime=0))
+                packed = gzip.compress(content, COMPRESSION, mtime=0)
+                write_bytes(target, packed, sync=False)  # it is checked when it is read
                 return Found(target, content)
             tried.append(f"{what} (not the published content)")
     raise DataNotFound(

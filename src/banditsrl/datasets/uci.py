@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from banditsrl.core.files import cache_dir, write_bytes
 from banditsrl.datasets import sources
 from banditsrl.datasets.columns import as_labels, as_numbers
 from banditsrl.datasets.downloads import DataFile, Progress
@@ -126,7 +127,7 @@ def _whole_numbers(
 ) -> NDArray[np.int16]:
     """All numbers of a data set, (n_columns + 1, n_contexts), parsed now or once before."""
     given = sources.in_folder(chosen.files[0], data_dir)
-    path = sources.cache_dir() / f"{chosen.files[0].name}.npz"
+    path = cache_dir() / f"{chosen.files[0].name}.npz"
     if given is None and path.is_file():
         kept = _kept(path, chosen)
         if kept is not None:
@@ -155,7 +156,8 @@ def _keep(path: Path, table: NDArray[np.int16]) -> None:
     stream = io.BytesIO()
     np.savez_compressed(stream, table=table)
     with suppress(OSError):
-        sources.write_whole(path, stream.getvalue())
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_bytes(path, stream.getvalue(), sync=False)
 
 
 _SHUTTLE = DataSet(

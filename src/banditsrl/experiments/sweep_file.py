@@ -3,10 +3,11 @@
 from collections.abc import Sequence
 from typing import Any
 
+from banditsrl.core.files import read_json, write_json
 from banditsrl.errors import InvalidArgument
-from banditsrl.experiments.planning import Plan, Planned
-from banditsrl.experiments.run_spec import thawed
-from banditsrl.experiments.store import Store, read_json, write_json
+from banditsrl.experiments.planning import PlannedCell, SweepPlan
+from banditsrl.experiments.run_spec import settings_to_dict
+from banditsrl.experiments.store import Store
 
 SCHEMA = 1
 
@@ -14,7 +15,7 @@ DEFINITION = ("problem", "problem_settings", "policy", "preset", "settings", "ho
 """What makes two cells of one name the same."""
 
 
-def record(plan: Plan, *, title: str, command: str) -> None:
+def record(plan: SweepPlan, *, title: str, command: str) -> None:
     """Add the cells of a plan to `sweep.json`.
 
     A cell that is there already, by figure, panel and label, gets more seeds if it is defined in
@@ -69,7 +70,7 @@ def _document(
     }
 
 
-def _entry(planned: Planned) -> dict[str, Any]:
+def _entry(planned: PlannedCell) -> dict[str, Any]:
     cell, spec, runs = planned
     return {
         "figure": cell.figure,
@@ -79,10 +80,10 @@ def _entry(planned: Planned) -> dict[str, Any]:
         "base": cell.base,
         "tuned": cell.tuned,
         "problem": spec.problem,
-        "problem_settings": thawed(spec.problem_settings),
+        "problem_settings": settings_to_dict(spec.problem_settings),
         "policy": spec.policy,
         "preset": spec.preset,
-        "settings": thawed(spec.settings),
+        "settings": settings_to_dict(spec.settings),
         "horizon": spec.horizon,
         "seeds": sorted(seed for seeds in runs.values() for seed in seeds),
         "runs": list(runs),
@@ -95,9 +96,9 @@ def _joined(old: dict[str, Any], new: dict[str, Any], store: Store) -> dict[str,
         return new
     seeds, runs = list(new["seeds"]), list(new["runs"])
     for run in old.get("runs", []):
-        if run in runs or not store.is_finished(run) or store.problem_with(run):
+        if run in runs or not store.is_finished(run) or store.find_damage(run):
             continue
-        more = store.spec(run).seeds
+        more = store.read_spec(run).seeds
         if not set(more) & set(seeds):
             seeds += more
             runs.append(run)
@@ -108,5 +109,5 @@ def _name(entry: dict[str, Any]) -> tuple[str | None, str, str]:
     return entry.get("figure"), str(entry.get("part", entry.get("panel"))), str(entry.get("label"))
 
 
-def _figures(plan: Plan) -> str:
+def _figures(plan: SweepPlan) -> str:
     return plan.cells[0].cell.figure or ""

@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banditsrl.arguments import finite_array
-from banditsrl.errors import InvalidProblem
+from banditsrl.core.files import read_json, write_bytes
+from banditsrl.errors import InvalidArgument, InvalidProblem
 from banditsrl.problems.finite import Candidate, FiniteProblem, verify_optimum, verify_realizable
 from banditsrl.representations.coded import one_hot_features
 
@@ -61,21 +62,16 @@ def write_problem(problem: FiniteProblem, path: str | Path) -> None:
         ],
     }
     try:
-        Path(path).write_text(json.dumps(document))
+        write_bytes(Path(path), json.dumps(document).encode())
     except OSError as error:
         raise InvalidProblem(f"{path}: cannot be written ({error.strerror}).") from error
 
 
 def _parsed(path: Path) -> dict[str, Any]:
     try:
-        document = json.loads(path.read_text())
-    except OSError as error:
-        raise InvalidProblem(f"{path}: cannot be read ({error.strerror}).") from error
-    except ValueError as error:
-        raise InvalidProblem(f"{path}: is not valid JSON ({error}).") from error
-    if not isinstance(document, dict):
-        raise InvalidProblem(f"{path}: must hold a JSON object, got {type(document).__name__}.")
-    return document
+        return read_json(path)
+    except InvalidArgument as error:
+        raise InvalidProblem(str(error)) from error
 
 
 def _field(entry: dict[str, Any], name: str, path: Path) -> Any:

@@ -13,6 +13,7 @@ from importlib.resources import files
 from pathlib import Path
 from string import Template
 
+from banditsrl.core.files import write_bytes
 from banditsrl.reports import sections
 from banditsrl.reports.colours import DARK, LIGHT, Style, styles
 from banditsrl.reports.curves import Panel, panels
@@ -67,7 +68,7 @@ def write_report(directory: Path) -> Path:
         save(draw_panel(panel, parts.styles), stem)
     _write_curves(sweep, measured)
     page = sweep.directory / "report.html"
-    _replace(page, _page(parts))
+    write_bytes(page, _page(parts).encode(), sync=False)
     return page
 
 
@@ -209,11 +210,4 @@ def _write_curves(sweep: Sweep, measured: Measurements) -> None:
     counts = ["certified", "trivial", "wrong", "wrong_regret"]
     table = cells.join(means, on="cell", maintain_order="left_right")
     table = table.select(*columns[1:], "step", "n_seeds", "regret", "stderr", *counts)
-    _replace(sweep.directory / "regret.csv", table.write_csv())
-
-
-def _replace(path: Path, text: str) -> None:
-    """Write a file so that a reader sees the old one or the new one, never half of it."""
-    partial = path.with_name(f".{path.name}.partial")
-    partial.write_text(text, encoding="utf-8")
-    partial.replace(path)
+    write_bytes(sweep.directory / "regret.csv", table.write_csv().encode(), sync=False)

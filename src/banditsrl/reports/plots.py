@@ -6,11 +6,13 @@ sweep (`draw_panel`), or what the doctor found (`draw_spectra`).
 
 import textwrap
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from banditsrl.core.files import write_file
 from banditsrl.reports.colours import DASHES, LIGHT, Style
 from banditsrl.simulation.result import Result
 
@@ -117,7 +119,8 @@ def save(canvas: "Canvas", stem: Path) -> list[Path]:
         canvas.draw_without_rendering()
         canvas.set_layout_engine("none")  # laid out once, not once per file
         for path in paths:
-            canvas.savefig(path, dpi=DPI)
+            form = {"dpi": DPI, "format": path.suffix.removeprefix(".")}
+            write_file(path, partial(canvas.savefig, **form), sync=False)
     return paths
 
 
