@@ -29,11 +29,15 @@ def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_a_folder_is_removed_even_if_the_block_fails(temporary: Path) -> None:
-    with pytest.raises(RuntimeError), scratch_folder() as folder:
-        (folder / "inner").mkdir()
-        (folder / "inner" / "file").write_text("content")
-        assert list(temporary.iterdir()) == [folder]
-        raise RuntimeError
+    def fail() -> None:
+        with scratch_folder() as folder:
+            (folder / "inner").mkdir()
+            (folder / "inner" / "file").write_text("content")
+            assert list(temporary.iterdir()) == [folder]
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        fail()
     assert list(temporary.iterdir()) == []
 
 
@@ -50,9 +54,9 @@ def test_folders_in_use_and_folders_of_others_are_left_alone(temporary: Path) ->
 
 
 def test_what_a_killed_process_left_is_removed_by_the_next_one(temporary: Path) -> None:
-    process = subprocess.Popen(
+    process = subprocess.Popen(  # noqa: S603  (our own program)
         [sys.executable, "-c", PROGRAM], stdout=subprocess.PIPE, text=True
-    )  # our own program
+    )
     assert process.stdout is not None
     assert process.stdout.readline() == "ready\n"
     (left,) = temporary.iterdir()

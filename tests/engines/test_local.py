@@ -4,8 +4,11 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
+from collections.abc import Iterator
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,6 +16,7 @@ from typing import Any
 import pytest
 from sweeps import assert_same_stores, run_cell
 
+from banditsrl.core.scratch import scratch_folder
 from banditsrl.engines.engine import make_engine
 from banditsrl.engines.jobs import Outcome
 from banditsrl.engines.local import InProcess, Processes, split_into_batches
@@ -63,30 +67,64 @@ def test_a_run_that_always_kills_its_worker_is_given_up(
     assert "killed" in str(outcome.error)
 
 
+@contextmanager
+def long_run(words: list[str], environment: dict[str, str]) -> Iterator[subprocess.Popen[bytes]]:
+    """A command with two workers as a process that leads a group of its own."""
+    program = "from banditsrl.cli import main; main()"
+    process = subprocess.Popen(  # noqa: S603  (our own command)
+        [sys.executable, "-c", program, *words, "--workers", "2"],
+        stderr=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        start_new_session=True,
+        env={**os.environ, **environment},
+    )
+    try:
+        yield process
+    finally:
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.communicate()
+
+
+def wait_for(folder: Path, pattern: str) -> None:
+    """Return when a file appears, and fail if that takes two minutes."""
+    deadline = time.monotonic() + 120.0
+    while not list(folder.glob(pattern)):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
 def test_ctrl_c_ends_the_workers_and_says_how_to_go_on(tmp_path: Path) -> None:
     file = tmp_path / "long.yaml"
     file.write_text(
         "horizon: 100000000\nseeds: 80\nproblems: [vardim-realizable]\ncurves: [greedy]\n"
     )
-    program = "from banditsrl.cli import main; main()"
-    command = [sys.executable, "-c", program, "sweep", str(file), "--out", str(tmp_path / "out")]
-    process = subprocess.Popen(  # noqa: S603  (our own command)
-        [*command, "--workers", "2"],
-        stderr=subprocess.PIPE,
-        stdout=subprocess.DEVNULL,
-        start_new_session=True,
-        env={**os.environ, "BANDITSRL_CHECKPOINT_SECONDS": "0.1"},
-    )
-    deadline = time.monotonic() + 60.0
-    while not list(tmp_path.glob("out/runs/*/checkpoint.npz")) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    os.killpg(process.pid, signal.SIGINT)  # what a terminal does
-    _, errors = process.communicate(timeout=60.0)
+    words = ["sweep", str(file), "--out", str(tmp_path / "out")]
+    with long_run(words, {"BANDITSRL_CHECKPOINT_SECONDS": "0.1"}) as process:
+        wait_for(tmp_path, "out/runs/*/checkpoint.npz")
+        os.killpg(process.pid, signal.SIGINT)  # what a terminal does
+        _, errors = process.communicate(timeout=60.0)
     assert process.returncode == 130
     assert "the same command again goes on" in errors.decode()
     assert "Traceback" not in errors.decode()
     assert list(tmp_path.glob("out/runs/*/checkpoint.npz"))
     assert nobody_left(process.pid)
+
+
+def test_what_a_killed_sweep_leaves_in_the_temporary_directory_is_removed_by_the_next(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = ["run", "vardim-realizable", "greedy", "--horizon", "100000000", "--seeds", "80"]
+    with long_run(words, {"TMPDIR": str(tmp_path)}) as process:
+        wait_for(tmp_path, "banditsrl-*/[0-9]*.json")  # a worker has written its status
+        os.killpg(process.pid, signal.SIGKILL)
+        process.communicate(timeout=60.0)
+    assert nobody_left(process.pid)
+    assert len(list(tmp_path.glob("banditsrl-*"))) == 2  # the store of the run, and the board
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    with scratch_folder() as folder:
+        assert list(tmp_path.glob("banditsrl-*")) == [folder]
+    assert not list(tmp_path.glob("banditsrl-*"))
 
 
 def nobody_left(group: int) -> bool:

@@ -19,8 +19,13 @@ def test_the_environment_is_the_same_after_the_block(monkeypatch: pytest.MonkeyP
     monkeypatch.setenv("BANDITSRL_SET", "before")
     monkeypatch.delenv("BANDITSRL_UNSET", raising=False)
     changes = {"BANDITSRL_SET": "inside", "BANDITSRL_UNSET": "inside"}
-    with pytest.raises(RuntimeError), environment_variables(changes):
-        assert (os.environ["BANDITSRL_SET"], os.environ["BANDITSRL_UNSET"]) == ("inside", "inside")
-        raise RuntimeError
+
+    def fail() -> None:
+        with environment_variables(changes):
+            assert {name: os.environ[name] for name in changes} == changes
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        fail()
     assert os.environ["BANDITSRL_SET"] == "before"
     assert "BANDITSRL_UNSET" not in os.environ

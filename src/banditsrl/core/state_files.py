@@ -10,7 +10,7 @@ import functools
 import hashlib
 import types
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import jax
 import numpy as np
@@ -18,7 +18,7 @@ from jax import Array
 
 from banditsrl.core import archive
 from banditsrl.core.adapters import OutsidePolicy
-from banditsrl.core.policy import Policy, State
+from banditsrl.core.policy import State
 from banditsrl.errors import StateFileError
 from banditsrl.numerics.draws import is_key, key_words
 from banditsrl.numerics.precision import in_float64
@@ -27,15 +27,22 @@ SCHEMA = 2
 """Raised whenever the layout of a state or of the file changes."""
 
 
+class StateMaker(Protocol):
+    """What a state belongs to: a policy, or an object around a policy that adds to its state."""
+
+    def init(self, key: Array) -> State:
+        """Return the initial state."""
+
+
 @in_float64
-def save_state(path: str | Path, policy: Policy[Any], state: State) -> None:
+def save_state(path: str | Path, policy: StateMaker, state: State) -> None:
     """Write `state` of `policy` to a file, in one piece or not at all."""
     path = Path(path)
     leaves = jax.tree.leaves(state)
     _check_arrays(path, policy, state)
     header = {
         "schema": SCHEMA,
-        "policy": describe_policy(policy),
+        "policy": describe(policy),
         "keys": [is_key(leaf) for leaf in leaves],
     }
     if not path.parent.is_dir():
@@ -47,7 +54,7 @@ def save_state(path: str | Path, policy: Policy[Any], state: State) -> None:
 
 
 @in_float64
-def load_state(path: str | Path, policy: Policy[Any]) -> State:
+def load_state(path: str | Path, policy: StateMaker) -> State:
     """Return the state that `save_state` wrote for the same policy."""
     path = Path(path)
     try:
@@ -66,20 +73,20 @@ def load_state(path: str | Path, policy: Policy[Any]) -> State:
     return jax.tree.unflatten(structure, restored)
 
 
-def _check_header(path: Path, header: dict[str, Any], policy: Policy[Any]) -> None:
+def _check_header(path: Path, header: dict[str, Any], policy: StateMaker) -> None:
     """Refuse a file of another schema version or of another policy."""
     if header.get("schema") != SCHEMA:
         raise StateFileError(
             f"{path}: schema must be {SCHEMA}, got {header.get('schema')!r}; "
             "it was written by another version."
         )
-    written, expected = header.get("policy"), describe_policy(policy)
+    written, expected = header.get("policy"), describe(policy)
     if written != expected:
         difference = _find_difference(written, expected)
         raise StateFileError(f"{path}: holds the state of another policy ({difference}).")
 
 
-def _check_arrays(path: Path, policy: Policy[Any], state: State) -> None:
+def _check_arrays(path: Path, policy: StateMaker, state: State) -> None:
     """Refuse a state whose arrays do not have the shapes of the policy's initial state.
 
     An array that is empty at first is a buffer that grows, so it may have any shape.
@@ -104,16 +111,13 @@ def _find_difference(written: Any, expected: dict[str, Any]) -> str:
     return f"{name} is not the same"
 
 
-def describe_policy(policy: Policy[Any]) -> dict[str, Any]:
-    """Return what identifies a policy, as JSON; an adapted policy counts as what it adapts."""
-    description: dict[str, Any] = describe(
-        policy.inner if isinstance(policy, OutsidePolicy) else policy
-    )
-    return description
-
-
 def describe(thing: Any) -> Any:
-    """Return what makes two objects the same, as JSON: class, settings and digests of arrays."""
+    """Return what makes two objects the same, as JSON: class, settings and digests of arrays.
+
+    An outside policy counts as the object that it adapts.
+    """
+    if isinstance(thing, OutsidePolicy):
+        return describe(thing.inner)
     if isinstance(thing, np.generic):
         return thing.item()
     if thing is None or isinstance(thing, bool | int | float | str):

@@ -47,12 +47,13 @@ def read_figure(path: Path) -> Figure:
     """Return the figure described in a file; paths inside it are relative to its folder."""
     figure = _parse_figure(path.stem, _load_yaml(path), str(path))
     panels = tuple(
-        replace(panel, problem=str(path.parent / panel.problem))
-        if is_file(panel.problem)
-        else panel
-        for panel in figure.panels
+        replace(panel, problem=_resolve_path(panel.problem, path.parent)) for panel in figure.panels
     )
     return replace(figure, panels=panels)
+
+
+def _resolve_path(problem: str, folder: Path) -> str:
+    return str(folder / problem) if is_file(problem) else problem
 
 
 def _load_yaml(path: Path) -> dict[str, Any]:
@@ -68,9 +69,8 @@ def _load_yaml(path: Path) -> dict[str, Any]:
 
 def _parse_figure(name: str, document: Any, where: str) -> Figure:
     entry = _require_mapping(document, where)
-    _refuse_unknown_keys(
-        entry, where, "title scales horizon seeds preset set problems curves parts"
-    )
+    keys = "title scales horizon seeds preset set problems curves parts"
+    _refuse_unknown_keys(entry, where, keys)
     preset, settings = entry.get("preset"), _parse_settings(entry.get("set"), where)
     parts = entry.get("parts") or [{"curves": entry.get("curves")}]
     panels = tuple(
