@@ -22,7 +22,7 @@ PREFIX = "banditsrl-scratch-"
 @contextlib.contextmanager
 def scratch_folder() -> Iterator[Path]:
     """Make a folder in the temporary directory and remove it, with its content, afterwards."""
-    remove_abandoned_folders()
+    _remove_abandoned_folders()
     folder, lock = _make_locked_folder()
     try:
         yield folder
@@ -32,7 +32,7 @@ def scratch_folder() -> Iterator[Path]:
             os.close(lock)
 
 
-def remove_abandoned_folders() -> None:
+def _remove_abandoned_folders() -> None:
     """Remove the scratch folders of this user whose process has ended without removing them."""
     for folder in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
         lock = _lock(folder, wait=False)

@@ -119,8 +119,8 @@ def save(canvas: "Canvas", stem: Path) -> list[Path]:
         canvas.draw_without_rendering()
         canvas.set_layout_engine("none")  # laid out once, not once per file
         for path in paths:
-            form = {"dpi": DPI, "format": path.suffix.removeprefix(".")}
-            write_file(path, partial(canvas.savefig, **form), sync=False)
+            kind = path.suffix.removeprefix(".")
+            write_file(path, partial(canvas.savefig, dpi=DPI, format=kind), sync=False)
     return paths
 
 
