@@ -58,7 +58,7 @@ def main() -> None:
         runs = [run.hash for run in store.runs()]
         tables = [store.folder(run) / "table.parquet" for run in runs]
         last = max(table.stat().st_mtime for table in tables) - started
-        inside = sum(float(store.table(run)["seconds"][0]) for run in runs)
+        inside = sum(float(store.read_table(run)["seconds"][0]) for run in runs)
         outside = [1.0 - inside / (asked.workers * seconds) for seconds in (last, whole)]
         report = timed("report", str(out))
     print(

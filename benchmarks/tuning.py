@@ -26,7 +26,7 @@ import numpy as np
 from constant_regret import measured
 
 import banditsrl
-from banditsrl.experiments.run_spec import parsed_settings
+from banditsrl.experiments.run_spec import parse_settings
 from banditsrl.problems import TableProblem
 
 ROWS = 8_000
@@ -158,7 +158,7 @@ def main() -> None:
     parser.add_argument("--table-seed", type=int, default=0)
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE")
     arguments = parser.parse_args()
-    settings = parsed_settings(arguments.set)
+    settings = parse_settings(arguments.set)
     for name in arguments.problems.split(","):
         generate = GENERATED.get(name)
         rng = np.random.default_rng(arguments.table_seed)

@@ -20,7 +20,7 @@ def pytest_configure(config: pytest.Config) -> None:
     gc.set_threshold(50_000, 50, 50)  # a program being traced is many objects, none of them garbage
     jax.config.update("jax_traceback_in_locations_limit", 0)
     jax.config.update("jax_disable_most_optimizations", True)
-    jax.config.update("jax_logging_level", "CRITICAL")  # see `local.use_compilation_cache`
+    jax.config.update("jax_logging_level", "CRITICAL")  # see `process.silence_xla`
     cache = getattr(config, "cache", None)
     if cache is not None:
         folder = cache.mkdir("compiled")

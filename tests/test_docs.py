@@ -29,10 +29,11 @@ from typer.testing import CliRunner
 
 import banditsrl
 from banditsrl.cli import commands as cli
-from banditsrl.experiments.building import default_policy, shared_out
-from banditsrl.experiments.figure_catalogue import FIGURES, Figure, read_figure
-from banditsrl.experiments.planning import cells_of
-from banditsrl.experiments.run_spec import is_file, parsed_settings
+from banditsrl.experiments.building import default_policy, split_settings
+from banditsrl.experiments.figure import Figure
+from banditsrl.experiments.figure_catalogue import FIGURES, read_figure
+from banditsrl.experiments.planning import list_cells
+from banditsrl.experiments.run_spec import is_file, parse_settings
 from banditsrl.policies import POLICIES
 from banditsrl.problems import DATASETS, PROBLEMS
 from banditsrl.simulation import step_timing as timing
@@ -54,8 +55,8 @@ def check(words: list[str]) -> None:
 
 
 def check_run(given: dict[str, Any]) -> None:
-    settings = parsed_settings(given["settings"] or [])
-    of_problem, of_policy = shared_out(given["problem"], settings)
+    settings = parse_settings(given["settings"] or [])
+    of_problem, of_policy = split_settings(given["problem"], settings)
     problem = _problem(given["problem"], of_problem)
     name = given["policy"] or default_policy(problem)
     banditsrl.make_policy(name, problem, preset=given["preset"], **of_policy)
@@ -75,9 +76,9 @@ def _problem(name: str, settings: dict[str, Any]) -> Any:
 def check_reproduce(given: dict[str, Any]) -> None:
     names = list(FIGURES) if given["figure"] == "all" else [given["figure"]]
     for name in names:
-        figure = WHOLE[name] if given["panel"] is None else WHOLE[name].only(given["panel"])
-        settings = parsed_settings(given["settings"] or [])
-        for cell in cells_of(figure, given["scale"], settings=settings):
+        figure = WHOLE[name] if given["panel"] is None else WHOLE[name].select_panel(given["panel"])
+        settings = parse_settings(given["settings"] or [])
+        for cell in list_cells(figure, given["scale"], settings=settings):
             assert cell.policy in POLICIES
             assert cell.problem in PROBLEMS
 

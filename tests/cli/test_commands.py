@@ -12,7 +12,8 @@ from typer.testing import CliRunner
 
 import banditsrl
 from banditsrl.cli import commands as cli
-from banditsrl.experiments.figure_catalogue import FIGURES, Curve, Figure, Scale
+from banditsrl.experiments.figure import Figure, FigureCurve, Scale
+from banditsrl.experiments.figure_catalogue import FIGURES
 from banditsrl.simulation import step_timing as timing
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -57,7 +58,9 @@ def test_reproduce_again_does_nothing_but_print(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     original = FIGURES["mixing"]
-    panel = replace(original.panels[0], curves=(Curve("Greedy", "greedy"), Curve("U", "uniform")))
+    panel = replace(
+        original.panels[0], curves=(FigureCurve("Greedy", "greedy"), FigureCurve("U", "uniform"))
+    )
     tiny = Figure("mixing", "Mixing", (panel,), {"quick": Scale(100, 2)})
     monkeypatch.setitem(FIGURES._entries, "mixing", tiny)
     arguments = ["reproduce", "mixing", "--out", str(tmp_path), "--workers", "1"]

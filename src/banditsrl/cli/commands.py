@@ -26,12 +26,13 @@ from banditsrl.cli.execution import (
 )
 from banditsrl.datasets.uci import DATASETS, fetch
 from banditsrl.errors import BanditSRLError
-from banditsrl.experiments.building import default_policy
-from banditsrl.experiments.figure_catalogue import FIGURES, Figure, read_figure
-from banditsrl.experiments.planning import Cell, cells_of
-from banditsrl.experiments.run_spec import is_file, parsed_settings
+from banditsrl.experiments.building import build_problem, default_policy
+from banditsrl.experiments.figure import Figure
+from banditsrl.experiments.figure_catalogue import FIGURES, read_figure
+from banditsrl.experiments.planning import CellRequest, list_cells
+from banditsrl.experiments.run_spec import is_file, parse_settings
 from banditsrl.policies.policy_catalogue import POLICIES
-from banditsrl.problems.problem_catalogue import PROBLEMS, make_problem
+from banditsrl.problems.problem_catalogue import PROBLEMS
 from banditsrl.registry import Registry
 from banditsrl.reports.doctor import examine
 from banditsrl.reports.matplotlib_plots import draw, save
@@ -85,14 +86,14 @@ def run(
 ) -> None:
     """Run one policy on one problem and print a table of the results."""
     words = ", ".join(pair.strip() for pair in settings or [])
-    cell = Cell(
+    cell = CellRequest(
         panel=Path(problem).stem if is_file(problem) else problem,
         label=policy or "",
         problem=problem,
         policy=policy or "",
         horizon=horizon or RUN_HORIZON,
         seeds=tuple(range(first_seed, first_seed + (seeds or RUN_SEEDS))),
-        settings=parsed_settings(settings or []),
+        settings=parse_settings(settings or []),
         preset=preset,
     )
     name = policy or _choose_policy(cell)
@@ -126,7 +127,7 @@ def sweep(
     """Run every combination that a YAML file describes, and write a report."""
     figure = read_figure(file)
     given = _collect_overrides(horizon, seeds, first_seed, preset, settings)
-    cells = cells_of(figure, next(iter(figure.scales)), **given)
+    cells = list_cells(figure, next(iter(figure.scales)), **given)
     execution = ExecutionOptions(out, workers, engine, address, quiet)
     with execute_cells(cells, execution, figure.title) as executed:
         _print_results(executed, figure.title, as_json=as_json)
@@ -157,9 +158,9 @@ def reproduce(
     given = _collect_overrides(horizon, seeds, first_seed, preset, more)
     figures = [FIGURES[name] for name in (FIGURES if figure == "all" else [figure])]
     if panel is not None:
-        figures = [each.only(panel) for each in figures]
+        figures = [each.select_panel(panel) for each in figures]
     execution = ExecutionOptions(out, workers, engine, address, quiet)
-    cells = [cells_of(each, scale, **given) for each in figures]
+    cells = [list_cells(each, scale, **given) for each in figures]
     if len(figures) > 1:
         announce_figures(cells, execution)
     status = 0
@@ -228,10 +229,10 @@ def main() -> None:
         gc.freeze()  # spares the interpreter a collection of half a million objects at exit
 
 
-def _choose_policy(cell: Cell) -> str:
+def _choose_policy(cell: CellRequest) -> str:
     """Return the policy for a problem when none is named."""
     spec = replace(cell, policy=next(iter(POLICIES))).spec
-    return default_policy(make_problem(spec.problem, **dict(spec.problem_settings)))
+    return default_policy(build_problem(spec))
 
 
 def _collect_overrides(
@@ -241,13 +242,13 @@ def _collect_overrides(
     preset: str | None,
     settings: list[str] | None,
 ) -> dict[str, Any]:
-    """Return the options that override what a figure says, as arguments of `cells_of`."""
+    """Return the options that override what a figure says, as arguments of `list_cells`."""
     return {
         "horizon": horizon,
         "n_seeds": seeds,
         "first_seed": first_seed,
         "preset": preset,
-        "settings": parsed_settings(settings or []),
+        "settings": parse_settings(settings or []),
     }
 
 

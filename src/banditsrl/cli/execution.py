@@ -12,7 +12,6 @@ commands.run, .sweep, .reproduce
 import json
 import shlex
 import sys
-import tempfile
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -29,11 +28,12 @@ from banditsrl.cli.console import (
     make_display,
     print_message,
 )
+from banditsrl.core.scratch import scratch_folder
 from banditsrl.engines.engine import Engine, make_engine
 from banditsrl.engines.progress import carry_out
 from banditsrl.experiments.cell_results import read_result, result_to_json
-from banditsrl.experiments.environment import n_cores
-from banditsrl.experiments.planning import Cell, Plan, Planned, plan
+from banditsrl.experiments.environment import count_cores
+from banditsrl.experiments.planning import CellRequest, PlannedCell, SweepPlan, plan_sweep
 from banditsrl.experiments.store import Store
 from banditsrl.experiments.sweep_file import record_plan
 from banditsrl.reports.number_format import format_count
@@ -69,7 +69,7 @@ class ExecutionOptions:
     @property
     def n_workers(self) -> int:
         """Number of workers on which the expected time is based."""
-        return self.workers or n_cores()
+        return self.workers or count_cores()
 
 
 @dataclass(frozen=True)
@@ -83,22 +83,22 @@ class ExecutedSweep:
         results: The cells that have finished seeds, with their results.
     """
 
-    plan: Plan
+    plan: SweepPlan
     status: int
     page: Path | None
-    results: list[tuple[Planned, Result]]
+    results: list[tuple[PlannedCell, Result]]
 
 
 @contextmanager
 def execute_cells(
-    cells: Sequence[Cell], options: ExecutionOptions, title: str
+    cells: Sequence[CellRequest], options: ExecutionOptions, title: str
 ) -> Iterator[ExecutedSweep]:
     """Execute the missing runs of some cells, then read the results and write the report.
 
     Without `options.out`, runs live in a temporary folder that is removed at the end of the block.
     """
-    with tempfile.TemporaryDirectory(prefix="banditsrl-") as temporary:
-        planned = plan(cells, Store(options.out or temporary))
+    with scratch_folder() as temporary:
+        planned = plan_sweep(cells, Store(options.out or temporary))
         engine = make_engine(
             options.engine,
             workers=options.workers,
@@ -116,11 +116,11 @@ def execute_cells(
         yield ExecutedSweep(planned, status, page, results.result())
 
 
-def announce_figures(figures: Sequence[Sequence[Cell]], options: ExecutionOptions) -> None:
+def announce_figures(figures: Sequence[Sequence[CellRequest]], options: ExecutionOptions) -> None:
     """Print how much work several figures are together, before the first one starts."""
     if not options.quiet and options.out is not None:
         cells = [cell for figure in figures for cell in figure]
-        _announce_plan(plan(cells, Store(options.out)), options, f"{len(figures)} figures")
+        _announce_plan(plan_sweep(cells, Store(options.out)), options, f"{len(figures)} figures")
 
 
 def print_json(document: Any) -> None:
@@ -151,7 +151,7 @@ def results_to_json(executed: ExecutedSweep) -> list[dict[str, Any]]:
     return [result_to_json(planned, result) for planned, result in executed.results]
 
 
-def _announce_plan(planned: Plan, options: ExecutionOptions, title: str) -> None:
+def _announce_plan(planned: SweepPlan, options: ExecutionOptions, title: str) -> None:
     for sentence in planned.refused.values():
         print_message(sentence, error=True)
     if options.quiet:
@@ -167,7 +167,9 @@ def _announce_plan(planned: Plan, options: ExecutionOptions, title: str) -> None
     )
 
 
-def _run_missing(planned: Plan, engine: Engine, command: str, options: ExecutionOptions) -> int:
+def _run_missing(
+    planned: SweepPlan, engine: Engine, command: str, options: ExecutionOptions
+) -> int:
     """Execute the missing runs and return how many failed.
 
     Ctrl-C ends the program with a message that says how to continue.
@@ -192,12 +194,12 @@ def _run_missing(planned: Plan, engine: Engine, command: str, options: Execution
     return len(failed)
 
 
-def _read_results(planned: Plan) -> list[tuple[Planned, Result]]:
+def _read_results(planned: SweepPlan) -> list[tuple[PlannedCell, Result]]:
     found = ((each, read_result(each, planned.store)) for each in planned.cells)
     return [(each, result) for each, result in found if result is not None]
 
 
-def _write_page(planned: Plan) -> Path | None:
+def _write_page(planned: SweepPlan) -> Path | None:
     runs = {run for each in planned.cells for run in each.runs}
     if not any(planned.store.is_finished(run) for run in runs):
         return None

@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from banditsrl.experiments.environment import versions
-from banditsrl.experiments.planning import Planned
-from banditsrl.experiments.run_spec import thawed
+from banditsrl.experiments.environment import read_versions
+from banditsrl.experiments.planning import PlannedCell
+from banditsrl.experiments.run_spec import settings_to_dict
 from banditsrl.experiments.run_tables import COUNTS, REQUIRED
 from banditsrl.experiments.store import Store
 from banditsrl.simulation.result import Result
@@ -16,7 +16,7 @@ from banditsrl.simulation.result import Result
 Floats = NDArray[np.float64]
 
 
-def read_result(planned: Planned, store: Store) -> Result | None:
+def read_result(planned: PlannedCell, store: Store) -> Result | None:
     """Read the finished seeds of a cell from the store; None if there is none.
 
     Times (`last_regret`, `last_uncertified`) are recorded steps, at or after the true ones. What a
@@ -28,7 +28,7 @@ def read_result(planned: Planned, store: Store) -> Result | None:
     if not finished:
         return None
     steps = np.asarray(planned.spec.steps)
-    rows = store.tables(finished, REQUIRED)
+    rows = store.read_tables(finished, REQUIRED)
     sizes = [len(planned.runs[run]) * len(steps) for run in finished]
     seconds = rows["seconds"].gather(np.cumsum(sizes) - 1).sum()
     rows = rows.filter(pl.col("seed").is_in(list(planned.cell.seeds))).sort("seed", "step")
@@ -52,7 +52,7 @@ def read_result(planned: Planned, store: Store) -> Result | None:
     )
 
 
-def result_to_json(planned: Planned, result: Result) -> dict[str, Any]:
+def result_to_json(planned: PlannedCell, result: Result) -> dict[str, Any]:
     """Return a cell and its result as plain JSON.
 
     `regret.mean` and `regret.stderr` are over seeds at each of `steps` (null for one seed);
@@ -64,7 +64,10 @@ def result_to_json(planned: Planned, result: Result) -> dict[str, Any]:
         "problem": planned.spec.problem,
         "policy": planned.spec.policy,
         "preset": planned.spec.preset,
-        "settings": {**thawed(planned.spec.problem_settings), **thawed(planned.spec.settings)},
+        "settings": {
+            **settings_to_dict(planned.spec.problem_settings),
+            **settings_to_dict(planned.spec.settings),
+        },
         "horizon": result.horizon,
         "seeds": result.n_seeds,
         "steps": result.steps.tolist(),
@@ -78,7 +81,7 @@ def result_to_json(planned: Planned, result: Result) -> dict[str, Any]:
             "wrong": result.certificates.wrong_overall,
         },
         "seconds": result.seconds,
-        "version": dict(versions())["banditsrl"],
+        "version": dict(read_versions())["banditsrl"],
     }
 
 

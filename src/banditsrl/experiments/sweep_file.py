@@ -11,10 +11,11 @@ from dataclasses import MISSING, asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
+from banditsrl.core.files import write_json
 from banditsrl.errors import InvalidArgument
-from banditsrl.experiments.planning import Plan, Planned
-from banditsrl.experiments.run_spec import thawed
-from banditsrl.experiments.store import Store, write_json
+from banditsrl.experiments.planning import PlannedCell, SweepPlan
+from banditsrl.experiments.run_spec import settings_to_dict
+from banditsrl.experiments.store import Store
 
 SCHEMA = 1
 """Version of `sweep.json` that this file writes and reads."""
@@ -125,7 +126,7 @@ class Sweep:
         return found if isinstance(found, dict) else {}
 
 
-def record_plan(plan: Plan, *, title: str, command: str) -> None:
+def record_plan(plan: SweepPlan, *, title: str, command: str) -> None:
     """Add the cells of a plan to `sweep.json`.
 
     A cell that the file already has, by figure, panel and label, gets more seeds if it is defined
@@ -205,7 +206,7 @@ def _read_before_adding(directory: Path) -> Sweep:
         raise InvalidArgument(f"{error} The file is left alone.") from error
 
 
-def _make_cell(planned: Planned) -> SweepCell:
+def _make_cell(planned: PlannedCell) -> SweepCell:
     cell, spec, runs = planned
     return SweepCell(
         figure=cell.figure,
@@ -215,10 +216,10 @@ def _make_cell(planned: Planned) -> SweepCell:
         base=cell.base,
         tuned=cell.tuned,
         problem=spec.problem,
-        problem_settings=thawed(spec.problem_settings),
+        problem_settings=settings_to_dict(spec.problem_settings),
         policy=spec.policy,
         preset=spec.preset,
-        settings=thawed(spec.settings),
+        settings=settings_to_dict(spec.settings),
         horizon=spec.horizon,
         seeds=tuple(sorted(seed for seeds in runs.values() for seed in seeds)),
         runs=tuple(runs),
@@ -231,9 +232,9 @@ def _add_seeds(old: SweepCell, new: SweepCell, store: Store) -> SweepCell:
         return new
     seeds, runs = list(new.seeds), list(new.runs)
     for run in old.runs:
-        if run in runs or not store.is_finished(run) or store.problem_with(run):
+        if run in runs or not store.is_finished(run) or store.find_damage(run):
             continue
-        more = store.spec(run).seeds
+        more = store.read_spec(run).seeds
         if not set(more) & set(seeds):
             seeds += more
             runs.append(run)

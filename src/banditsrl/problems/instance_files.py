@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banditsrl.arguments import finite_array
+from banditsrl.core.files import write_bytes
 from banditsrl.errors import InvalidProblem
 from banditsrl.problems.claims import Claim
 from banditsrl.problems.finite import FiniteProblem
@@ -78,7 +79,7 @@ def write_problem(problem: FiniteProblem, path: str | Path) -> None:
         ],
     }
     try:
-        Path(path).write_text(json.dumps(document))
+        write_bytes(Path(path), json.dumps(document).encode())
     except OSError as error:
         raise InvalidProblem(f"{path}: cannot be written ({error.strerror}).") from error
 

@@ -6,11 +6,13 @@ the spectra of candidate embeddings. `save` writes a figure as PNG and PDF.
 
 import textwrap
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from banditsrl.core.files import write_file
 from banditsrl.reports.colours import DASHES, LIGHT, LineStyle
 from banditsrl.reports.number_format import Z
 from banditsrl.simulation.result import Result
@@ -114,7 +116,8 @@ def save(canvas: "Canvas", stem: Path) -> list[Path]:
         canvas.draw_without_rendering()
         canvas.set_layout_engine("none")  # compute the layout once, not once per file
         for path in paths:
-            canvas.savefig(path, dpi=DPI)
+            kind = path.suffix.removeprefix(".")
+            write_file(path, partial(canvas.savefig, dpi=DPI, format=kind), sync=False)
     return paths
 
 

@@ -12,6 +12,7 @@ from importlib.resources import files
 from pathlib import Path
 from string import Template
 
+from banditsrl.core.files import write_bytes
 from banditsrl.experiments.sweep_file import Sweep, read_sweep
 from banditsrl.reports.colours import DARK, LIGHT, assign_styles
 from banditsrl.reports.curves import ReportPanel, build_panels
@@ -45,7 +46,7 @@ def write_report(directory: str | Path) -> Path:
         save(draw_panel(panel, report.styles), folder / "figures" / report.stems[panel.title])
     _write_curves(sweep, measured)
     page = folder / "report.html"
-    _replace(page, _fill_page(report, measured.damaged))
+    write_bytes(page, _fill_page(report, measured.damaged).encode(), sync=False)
     return page
 
 
@@ -109,11 +110,4 @@ def _write_curves(sweep: Sweep, measured: Measurements) -> None:
     counts = ["certified", "trivial", "wrong", "wrong_regret"]
     table = cells.join(means, on="cell", maintain_order="left_right")
     table = table.select(*columns[1:], "step", "n_seeds", "regret", "stderr", *counts)
-    _replace(sweep.store.directory / "regret.csv", table.write_csv())
-
-
-def _replace(path: Path, text: str) -> None:
-    """Write a file in one piece: readers see the old content or the new one, never a part."""
-    partial = path.with_name(f".{path.name}.partial")
-    partial.write_text(text, encoding="utf-8")
-    partial.replace(path)
+    write_bytes(sweep.store.directory / "regret.csv", table.write_csv().encode(), sync=False)
