@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from beside import DATA, HAS_COVERTYPE
+from shared_files import DATA, HAS_COVERTYPE
 
 import banditsrl
 from banditsrl.datasets import sources

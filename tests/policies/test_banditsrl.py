@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from histories import KEY, SIGMA, history_of, played, refreshed
+from histories import KEY, SIGMA, draw_rounds, end_phase, history_of
 from scipy.optimize import minimize
 
 import banditsrl
@@ -54,11 +54,11 @@ def misspecified() -> banditsrl.FiniteProblem:
 def test_the_active_set_is_the_one_of_the_definition(
     misspecified: banditsrl.FiniteProblem, offset: str, n: int
 ) -> None:
-    rounds = played(misspecified, n)
+    rounds = draw_rounds(misspecified, n)
     policy = BanditSRL(
         misspecified.representations, base=banditsrl.LinUCB(), sigma=SIGMA, offset=offset
     )
-    state = refreshed(policy, rounds)
+    state = end_phase(policy, rounds)
     contexts, actions, rewards = rounds
     errors, slack = [], []
     for candidate in misspecified.representations:
@@ -77,9 +77,9 @@ def test_the_active_set_is_the_one_of_the_definition(
 def test_the_smallest_loss_among_the_active_wins(
     problem: banditsrl.FiniteProblem, loss: str
 ) -> None:
-    rounds = played(problem, 400, seed=3)
+    rounds = draw_rounds(problem, 400, seed=3)
     policy = BanditSRL(problem.representations, base=banditsrl.LinUCB(), sigma=SIGMA, loss=loss)
-    state = refreshed(policy, rounds)
+    state = end_phase(policy, rounds)
     values = []
     for candidate in problem.representations:
         phi = candidate.features[rounds[0], rounds[1]]
@@ -99,9 +99,9 @@ def test_the_smallest_loss_among_the_active_wins(
 def test_the_statistics_are_rebuilt_from_all_rounds_and_padded(
     problem: banditsrl.FiniteProblem,
 ) -> None:
-    rounds = played(problem, 400, seed=3)
+    rounds = draw_rounds(problem, 400, seed=3)
     policy = BanditSRL(problem.representations, base=banditsrl.LinUCB(), sigma=SIGMA, loss="weak")
-    state = refreshed(policy, rounds)
+    state = end_phase(policy, rounds)
     chosen = problem.representations[int(state.representation)]
     phi = chosen.features[rounds[0], rounds[1]]
     V = np.eye(6)
@@ -161,7 +161,7 @@ def test_without_a_test_it_is_the_base_on_the_chosen_representation(
 
 def test_ties_of_the_loss_are_broken_by_the_key() -> None:
     weak = banditsrl.make_problem("vardim-weak-hls", seed=0)
-    rounds = played(weak, 300)
+    rounds = draw_rounds(weak, 300)
     policy = BanditSRL(weak.representations, base=banditsrl.LinUCB(), sigma=SIGMA, loss="eig")
     with jax.enable_x64(True):
         from banditsrl.selection.elimination import smallest
@@ -173,7 +173,7 @@ def test_ties_of_the_loss_are_broken_by_the_key() -> None:
         noise = 1e-13 * jnp.arange(6.0)
         chosen = {int(smallest(noise, Eig(), evidence, key)) for key in jax.random.split(KEY, 200)}
     assert chosen == set(range(6))
-    assert int(refreshed(policy, rounds).representation) in range(6)
+    assert int(end_phase(policy, rounds).representation) in range(6)
 
 
 def test_the_authors_begin_with_the_first_candidate_and_never_take_one_back(
@@ -222,8 +222,8 @@ def test_a_base_that_replays_is_fed_all_rounds_in_the_new_embedding(
     policy = BanditSRL(
         problem.representations[:2], base=Remembering(True), sigma=SIGMA, glrt_scale=0
     )
-    rounds = played(problem, 300)
-    state = refreshed(policy, rounds)
+    rounds = draw_rounds(problem, 300)
+    state = end_phase(policy, rounds)
     chosen = problem.representations[int(state.representation)]
     expected = np.zeros(6)
     expected[: chosen.dim] = chosen.features[rounds[0], rounds[1]].sum(axis=0)
@@ -274,7 +274,7 @@ def test_best_in_class_needs_a_bound_and_finds_the_base_s(
     problem: banditsrl.FiniteProblem,
 ) -> None:
     policy = BanditSRL(problem.representations, base=banditsrl.LinUCB(), sigma=SIGMA, loss="bic")
-    state = refreshed(policy, played(problem, 400))
+    state = end_phase(policy, draw_rounds(problem, 400))
     # far from having seen an HLS spectrum, the smallest regret bound wins: the smallest dimension
     assert int(state.representation) == 1
     with pytest.raises(InvalidArgument, match="loss bic needs a regret bound, and the base must"):
@@ -317,7 +317,7 @@ def test_a_state_and_a_history_of_other_rounds_are_refused(
     policy = BanditSRL(problem.representations, base=banditsrl.LinUCB(), sigma=SIGMA)
     message = "history must hold the 0 rounds that the state has learned, got 7"
     with jax.enable_x64(True), pytest.raises(InvalidArgument, match=message):
-        policy.refresh(policy.init(KEY), history_of(played(problem, 7)), KEY)
+        policy.refresh(policy.init(KEY), history_of(draw_rounds(problem, 7)), KEY)
 
 
 def test_a_regret_bound_is_known_for_the_schedule_of_the_paper_only(

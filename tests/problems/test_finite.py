@@ -215,11 +215,21 @@ def test_a_candidate_that_predicts_the_rewards_can_not_claim_to_be_misspecified(
 
 
 def test_claims_that_hold_are_accepted() -> None:
+    """The claims are decided here by sorting, and by the normal equations of the shorter one."""
     features, theta = features_and_theta()
-    short = Candidate(features[..., :2], theta[:2], False)
-    problem = FiniteProblem(features @ theta, (Candidate(features, theta, True), short))
+    means, short = features @ theta, features[..., :2]
+    assert all(row[-1] > row[-2] for row in np.sort(means, axis=1))
+    rows = short.reshape(-1, 2)
+    fit = np.linalg.solve(rows.T @ rows, rows.T @ means.ravel())
+    error = float(np.abs(short @ fit - means).max())
+    assert error > 1e-9
+    candidates = (Candidate(features, theta, True), Candidate(short, theta[:2], False))
+    problem = FiniteProblem(means, candidates)
     verify_optimum(problem)
     verify_realizable(problem, 1e-9)
+    verify_realizable(problem, 0.99 * error)
+    with pytest.raises(InvalidProblem, match="representation 1 claims to be misspecified"):
+        verify_realizable(problem, 1.01 * error)
 
 
 def test_best_fit_error_is_the_largest_residual_of_the_normal_equations() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from beside import REFERENCE
+from shared_files import REFERENCE
 
 from banditsrl.errors import BanditSRLError, InvalidArgument, InvalidProblem
 from banditsrl.problems.finite import Candidate, FiniteProblem

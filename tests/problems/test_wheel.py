@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from beside import REFERENCE
+from shared_files import REFERENCE
 
 import banditsrl
 from banditsrl.errors import InvalidArgument, InvalidProblem, InvalidType

@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from histories import KEY, SIGMA, history_of, played, refreshed
+from histories import KEY, SIGMA, draw_rounds, end_phase, history_of
 
 import banditsrl
 from banditsrl.policies.banditsrl import BanditSRL
@@ -29,13 +29,13 @@ def test_no_loss_prefers_a_representation_that_says_nothing(
         policy = BanditSRL(
             [*problem.representations, empty], base=banditsrl.LinUCB(), sigma=SIGMA, loss=loss
         )
-        assert int(refreshed(policy, played(problem, 300)).representation) != 3
+        assert int(end_phase(policy, draw_rounds(problem, 300)).representation) != 3
 
 
 @pytest.mark.parametrize("loss", ["eig", "weak", "weak-normalised", "span"])
 def test_the_choice_does_not_depend_on_the_unit_of_the_features(loss: str) -> None:
     problem = banditsrl.make_problem("vardim-realizable", seed=0)
-    rounds = played(problem, 500)
+    rounds = draw_rounds(problem, 500)
     chosen = []
     for unit in (1.0, 1e-5):
         tables = [
@@ -44,7 +44,7 @@ def test_the_choice_does_not_depend_on_the_unit_of_the_features(loss: str) -> No
         ]
         base = banditsrl.LinUCB(lam=unit**2)
         policy = BanditSRL(tables, base=base, sigma=SIGMA, loss=loss)
-        chosen.append(int(refreshed(policy, rounds).representation))
+        chosen.append(int(end_phase(policy, rounds).representation))
     assert chosen[0] == chosen[1]
 
 
@@ -61,7 +61,7 @@ def test_who_has_left_for_good_sends_nobody_else_away() -> None:
 def test_elimination_follows_the_schedule_of_delta(problem: banditsrl.FiniteProblem) -> None:
     """A smaller delta eliminates later: the offset grows with log(1 / delta)."""
     candidates = [problem.representations[0], problem.representations[0].features[..., :4]]
-    rounds = played(problem, 2_000)
+    rounds = draw_rounds(problem, 2_000)
     active = []
     for decay in (0.0, 20.0):
         policy = BanditSRL(

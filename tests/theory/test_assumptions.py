@@ -1,9 +1,11 @@
+"""Is each violated assumption named in one sentence?"""
+
 import numpy as np
 import pytest
 
 from banditsrl.problems.finite import Candidate, FiniteProblem
 from banditsrl.problems.synthetic import vardim
-from banditsrl.theory.assumptions import violations
+from banditsrl.theory.assumptions import list_violations
 from banditsrl.theory.diagnosis import diagnose
 
 MEANS = [[0.5, -0.5], [0.4, -0.4]]
@@ -14,7 +16,7 @@ LUCKY = Candidate(np.array([[[1.0], [3.0]], [[0.8], [2.0]]]), np.array([0.5]), F
 
 def found(means, *candidates, **settings):
     problem = FiniteProblem(means, candidates, **{"noise": "none", **settings})
-    return violations(problem, [diagnose(problem, k) for k in range(len(candidates))])
+    return list_violations(problem, [diagnose(problem, k) for k in range(len(candidates))])
 
 
 def test_a_problem_inside_the_assumptions_violates_none():
@@ -93,7 +95,7 @@ def test_a_representation_that_fits_some_policy_has_unknown_misspecification():
 
 def test_the_papers_own_problem_violates_the_bounds_on_rewards_and_predictions():
     problem = vardim(variant="realizable", seed=0)
-    sentences = violations(problem, [diagnose(problem, k) for k in range(6)])
+    sentences = list_violations(problem, [diagnose(problem, k) for k in range(6)])
     assert [sentence.split(",")[0] for sentence in sentences] == [
         "Rewards must satisfy |y| <= 1 almost surely",
         "Rewards must satisfy |y| <= 1",

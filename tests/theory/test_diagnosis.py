@@ -1,4 +1,4 @@
-"""Does the diagnosis follow the definitions? Each property computed from its own definition."""
+"""Does the diagnosis follow the definitions? Each property is computed again from its own."""
 
 import math
 from typing import Any

@@ -1,4 +1,4 @@
-"""The times are found again by scanning t with formulas written out in plain Python."""
+"""Are the times right? They are found again by scanning t, with the formulas in plain Python."""
 
 import itertools
 import math
@@ -119,7 +119,7 @@ def test_elimination_is_the_first_power_of_two_beyond_the_misspecified_ones(resu
 
 
 @pytest.mark.parametrize(("base", "loss"), CASES)
-def test_selection_is_the_first_power_of_two_that_the_proof_asks_for(results, base, loss):
+def test_selection_is_the_first_power_of_two_that_satisfies_the_proof(results, base, loss):
     result = results[base, loss]
 
     def selected(t):

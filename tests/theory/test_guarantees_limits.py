@@ -1,4 +1,4 @@
-"""What the theory says when a promise can not be made, and what it refuses."""
+"""What does `theory` return when the paper guarantees nothing, and which inputs does it refuse?"""
 
 import math
 
@@ -32,10 +32,10 @@ def test_an_unknown_misspecification_makes_every_later_time_infinite():
     assert any("that of representation 2 is unknown" in text for text in result.violations)
 
 
-def test_nothing_is_promised_without_a_realizable_representation():
+def test_nothing_is_guaranteed_without_a_realizable_representation():
     result = theory(small_problem(WRONG), delta=0.05, lam=4.0, horizon=100)
     assert {value for _, value, _ in result.as_rows()} == {math.inf}
-    assert result.notes == ("Nothing is promised: no representation is realizable.",)
+    assert result.notes == ("The paper guarantees nothing here: no representation is realizable.",)
 
 
 def test_a_zero_gap_leaves_every_time_infinite_and_says_so():
@@ -43,14 +43,17 @@ def test_a_zero_gap_leaves_every_time_infinite_and_says_so():
     tied = FiniteProblem([[0.5, 0.5], [0.4, -0.4]], (Candidate(features, np.array([0.5]), True),))
     result = theory(tied, delta=0.05, lam=4.0)
     assert result.tau_glrt == result.bound_single == math.inf
-    assert any("found at no t up to 2^900: tau_glrt" in note for note in result.notes)
+    assert any(
+        "No t up to 2^900 satisfies the inequality, so these times are infinite: tau_glrt" in note
+        for note in result.notes
+    )
 
 
 def test_the_product_in_linucbs_theorem_is_flagged_where_it_is_not_safe():
     careful = theory(small_problem(HLS, FLAT, noise_std=0.5), delta=0.05, lam=4.0)
     assert not any("multiplies" in note for note in careful.notes)
     noiseless = theory(small_problem(HLS, FLAT, noise="none"), delta=0.05, lam=4.0)
-    assert any("multiplies where its proof adds" in note for note in noiseless.notes)
+    assert any("multiplies two terms that its proof adds" in note for note in noiseless.notes)
 
 
 @pytest.mark.parametrize(
