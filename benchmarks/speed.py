@@ -93,7 +93,7 @@ def linucb_lines(effort: Effort) -> list[Line]:
     """LinUCB under the test, dimension 6, five actions, one representation."""
     problem, policy = certified_linucb()
     candidate = problem.representations[0]
-    settings = {"B": float(np.linalg.norm(candidate.theta)), "sigma": problem.sigma}
+    settings = {"B": float(np.linalg.norm(problem.claims[0].theta)), "sigma": problem.sigma}
 
     def run(program: Any, n_seeds: int) -> Callable[[], Any]:
         tables = candidate.features, problem.mean_rewards
@@ -111,7 +111,7 @@ def banditsrl_lines(effort: Effort) -> list[Line]:
     """BanditSRL with base LinUCB on thirteen candidates."""
     problem, policy = selecting_linucb()
     candidates = problem.representations
-    bounds = [float(np.linalg.norm(candidate.theta)) for candidate in candidates]
+    bounds = [float(np.linalg.norm(claim.theta)) for claim in problem.claims]
     settings = {"bounds": bounds, "sigma": problem.sigma}
 
     def run(program: Any, n_seeds: int) -> Callable[[], Any]:

@@ -5,6 +5,7 @@ programs are left as they are, but for modules that compute for long, which are 
 """
 
 import gc
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +39,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture
-def broken(monkeypatch: pytest.MonkeyPatch) -> None:
+def broken() -> Iterator[None]:
     """A policy by the name `broken` that fails when it is asked."""
 
     class Broken(banditsrl.Greedy):
@@ -48,7 +49,8 @@ def broken(monkeypatch: pytest.MonkeyPatch) -> None:
     def make(problem: Any, *_: Any, **__: Any) -> Broken:
         return Broken(problem.representations[0])
 
-    monkeypatch.setitem(POLICIES._entries, "broken", make)
+    with POLICIES.temporary("broken", make):
+        yield
 
 
 @pytest.fixture(scope="session")
@@ -61,7 +63,9 @@ def problem() -> banditsrl.FiniteProblem:
 def three() -> banditsrl.FiniteProblem:
     """The same problem with three of its candidates: programs for it are compiled in less time."""
     whole = banditsrl.make_problem("vardim-realizable", seed=0)
-    return banditsrl.FiniteProblem(whole.mean_rewards, whole.representations[:3], name="three")
+    return banditsrl.FiniteProblem(
+        whole.mean_rewards, whole.representations[:3], claims=whole.claims[:3], name="three"
+    )
 
 
 @pytest.fixture

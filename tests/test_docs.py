@@ -17,6 +17,8 @@ Commands of `make`, `python` and `pip` are those of `test_scripts.py`.
 import dataclasses
 import re
 import shlex
+from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -147,7 +149,7 @@ def invoke(words: list[str]) -> None:
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """An empty folder, but for what a reader has got from elsewhere."""
     monkeypatch.chdir(tmp_path)
     if HAS_COVERTYPE:
@@ -158,9 +160,10 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         banditsrl.problems.write_problem(instance, tmp_path / f"{name}.json")
     table = "\n".join(f"{k % 7},{k * k % 5},{'ab'[k % 2]}" for k in range(30))
     (tmp_path / "mine.csv").write_text(f"width,height,class\n{table}\n")
-    for name, figure in WHOLE.items():
-        monkeypatch.setitem(FIGURES._entries, name, cut(figure))
-    return tmp_path
+    with ExitStack() as stack:
+        for name, figure in WHOLE.items():
+            stack.enter_context(FIGURES.temporary(name, cut(figure)))
+        yield tmp_path
 
 
 def cut(figure: Figure) -> Figure:

@@ -140,7 +140,9 @@ def other_numbers() -> bytes:
 def test_damaged_numbers_are_ignored_and_written_again(content: bytes, cache: Path) -> None:
     put(cache)
     put(cache, "small.data.npz", content)
-    with pytest.warns(UserWarning, match=r"small\.data\.npz is damaged; it is ignored and written again"):
+    with pytest.warns(
+        UserWarning, match=r"small\.data\.npz is damaged; it is ignored and written again"
+    ):
         same(load(small_set()))
     same(load(small_set()))
 

@@ -13,13 +13,10 @@ from scipy.stats import chi2
 
 from banditsrl.errors import InvalidArgument, InvalidProblem, InvalidType
 from banditsrl.numerics import draws
-from banditsrl.problems.finite import (
-    Candidate,
-    FiniteProblem,
-    best_fit,
-    verify_optimum,
-    verify_realizable,
-)
+from banditsrl.problems.claims import Claim, best_fit
+from banditsrl.problems.finite import FiniteProblem
+from banditsrl.problems.verification import verify_optimum, verify_realizable
+from banditsrl.representations import Given, Table
 
 Floats = NDArray[np.float64]
 
@@ -40,7 +37,7 @@ def features_and_theta(seed: int = 0, dim: int = 3) -> tuple[Floats, Floats]:
 
 def realizable_problem(**settings: Any) -> FiniteProblem:
     features, theta = features_and_theta()
-    return FiniteProblem(features @ theta, (Candidate(features, theta, True),), **settings)
+    return FiniteProblem(features @ theta, (features,), claims=(Claim(theta, True),), **settings)
 
 
 def test_sizes_and_defaults() -> None:
@@ -196,8 +193,8 @@ def test_a_candidate_that_does_not_predict_the_rewards_can_not_claim_to() -> Non
     features, theta = features_and_theta()
     means = features @ theta
     means[2, 1] += 1e-3
-    right = Candidate(means[..., None], np.ones(1), True)
-    problem = FiniteProblem(means, (right, Candidate(features, theta, True)), name="bent")
+    claims = (Claim(np.ones(1), True), Claim(theta, True))
+    problem = FiniteProblem(means, (means[..., None], features), claims=claims, name="bent")
     message = "bent: representation 1 claims to be realizable to 1e-09, got an error of 0.001"
     with pytest.raises(InvalidProblem, match=message):
         verify_realizable(problem, 1e-9)
@@ -206,9 +203,8 @@ def test_a_candidate_that_does_not_predict_the_rewards_can_not_claim_to() -> Non
 
 def test_a_candidate_that_predicts_the_rewards_can_not_claim_to_be_misspecified() -> None:
     features, theta = features_and_theta()
-    problem = FiniteProblem(
-        features @ theta, (Candidate(features, np.zeros(3), False),), name="modest"
-    )
+    claims = (Claim(np.zeros(3), False),)
+    problem = FiniteProblem(features @ theta, (features,), claims=claims, name="modest")
     message = "modest: representation 0 claims to be misspecified, got a linear fit exact to 1e-09"
     with pytest.raises(InvalidProblem, match=message):
         verify_realizable(problem, 1e-9)
@@ -216,8 +212,8 @@ def test_a_candidate_that_predicts_the_rewards_can_not_claim_to_be_misspecified(
 
 def test_claims_that_hold_are_accepted() -> None:
     features, theta = features_and_theta()
-    short = Candidate(features[..., :2], theta[:2], False)
-    problem = FiniteProblem(features @ theta, (Candidate(features, theta, True), short))
+    claims = (Claim(theta, True), Claim(theta[:2], False))
+    problem = FiniteProblem(features @ theta, (features, features[..., :2]), claims=claims)
     verify_optimum(problem)
     verify_realizable(problem, 1e-9)
 
@@ -272,9 +268,17 @@ def test_a_bad_argument_is_refused_by_name(changed: dict[str, Any], message: str
 BAD_CANDIDATES = [
     (np.full((2, 2, 1), math.nan), np.ones(1), r"features must be finite, got nan at index"),
     (np.ones((2, 2)), np.ones(1), r"features must have shape \(n_contexts, n_actions, dim\), got"),
-    (np.ones((2, 3, 1)), np.ones(1), r"features must have shape \(2, 2, dim\) .* \(2, 3, 1\)"),
-    (np.ones((3, 2, 1)), np.ones(1), r"features must have shape \(2, 2, dim\) .* \(3, 2, 1\)"),
-    (np.ones((2, 2, 1)), np.ones(2), r"and theta \(dim,\), got shapes \(2, 2, 1\) and \(2,\)"),
+    (
+        np.ones((2, 3, 1)),
+        np.ones(1),
+        r"features must have shape \(2, 2, dim\), got shape \(2, 3, 1\)",
+    ),
+    (
+        np.ones((3, 2, 1)),
+        np.ones(1),
+        r"features must have shape \(2, 2, dim\), got shape \(3, 2, 1\)",
+    ),
+    (np.ones((2, 2, 1)), np.ones(2), r"theta must have shape \(1,\), got shape \(2,\)"),
     (np.ones((2, 2, 1)), np.array([math.inf]), r"theta must be finite, got inf at index \(0,\)"),
 ]
 
@@ -282,7 +286,7 @@ BAD_CANDIDATES = [
 @pytest.mark.parametrize(("features", "theta", "message"), BAD_CANDIDATES)
 def test_a_bad_candidate_is_refused_by_name(features: Any, theta: Any, message: str) -> None:
     with pytest.raises(InvalidArgument, match=message):
-        FiniteProblem(GOOD, (Candidate(features, theta, True),))
+        FiniteProblem(GOOD, (features,), claims=(Claim(theta, True),))
 
 
 def test_tables_of_words_are_refused_by_name() -> None:
@@ -303,9 +307,9 @@ def test_a_candidate_given_as_an_array_is_fitted_where_a_round_can_be() -> None:
     rho = np.array([0.0, 0.2, 0.2, 0.2, 0.2, 0.2])
     elsewhere[0] = -7.0  # in a context that never comes
     problem = FiniteProblem(means, [features, elsewhere], available=available, rho=rho)
-    for candidate in problem.representations:
-        assert candidate.realizable
-        np.testing.assert_allclose(candidate.theta, theta)
+    for claim in problem.claims:
+        assert claim.realizable
+        np.testing.assert_allclose(claim.theta, theta)
 
 
 def test_a_fit_that_is_exact_up_to_a_file_s_rounding_counts() -> None:
@@ -313,7 +317,7 @@ def test_a_fit_that_is_exact_up_to_a_file_s_rounding_counts() -> None:
     features, theta = rng.normal(size=(6, 4, 3)), np.array([1.0, -0.5, 0.8])
     rounded = np.round(features @ theta, 7)
     problem = FiniteProblem(rounded, [features])
-    assert problem.representations[0].realizable
+    assert problem.claims[0].realizable
     verify_realizable(problem, 1e-6)
 
 
@@ -334,3 +338,47 @@ def test_a_law_in_single_precision_is_taken_for_what_it_is() -> None:
 def test_further_bad_arguments(changed: dict[str, Any], message: str) -> None:
     with pytest.raises((InvalidArgument, InvalidType), match=message):
         FiniteProblem(GOOD, **changed)
+
+
+def test_bounds_of_an_array_are_its_largest_norm_and_the_norm_of_its_parameter() -> None:
+    features, _ = features_and_theta(dim=2)
+    claims = (Claim([3.0, 4.0], False), Claim([0.0, 0.0], False))
+    means = np.random.default_rng(3).standard_normal((4, 3))
+    first, second = FiniteProblem(means, (features, features), claims=claims).representations
+    largest = max(math.hypot(*phi) for row in features for phi in row)
+    assert (pytest.approx(largest, rel=1e-15), 5.0) == (first.L, first.B)
+    assert second.B is not None
+    assert 0.0 < second.B < 1e-9  # a bound that can still be divided by
+
+
+def test_the_bound_of_an_array_counts_only_what_can_occur() -> None:
+    features = np.ones((3, 2, 1))
+    features[0] = 100.0  # a context of probability zero
+    features[1, 1] = 50.0  # an action that is not available
+    features[2, 1] = -3.0
+    available = [[True, True], [True, False], [True, True]]
+    means = [[1.0, 0.0], [1.0, 0.0], [0.0, 1.0]]
+    problem = FiniteProblem(means, [features], rho=[0.0, 0.5, 0.5], available=available)
+    assert problem.representations[0].L == 3.0
+    everything = FiniteProblem(means, [features])
+    assert everything.representations[0].L == 100.0
+
+
+def test_a_table_keeps_the_bounds_that_it_has() -> None:
+    features, theta = features_and_theta()
+    table = Table(features, L=9.0, B=7.0)
+    problem = FiniteProblem(features @ theta, [table, Table(features, L=9.0)])
+    assert problem.representations[0] is table
+    assert problem.representations[1].L == 9.0
+    assert pytest.approx(float(np.linalg.norm(theta)), rel=1e-9) == problem.representations[1].B
+
+
+def test_claims_must_be_claims_and_one_per_representation() -> None:
+    with pytest.raises(InvalidArgument, match="claims must be one per representation, got 0 for 1"):
+        FiniteProblem(GOOD, [np.ones((2, 2, 1))], claims=[])
+    with pytest.raises(InvalidType, match="claims must be a sequence of Claim, got ndarray"):
+        FiniteProblem(GOOD, [np.ones((2, 2, 1))], claims=[np.ones(1)])  # type: ignore[list-item]
+    with pytest.raises(InvalidType, match=r"features must be an array of numbers .* got Given"):
+        FiniteProblem(GOOD, [Given(n_actions=2, dim=1)])
+    with pytest.raises(InvalidType, match="realizable must be True or False, got 'yes'"):
+        Claim([1.0], "yes")  # type: ignore[arg-type]

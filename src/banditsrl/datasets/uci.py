@@ -41,7 +41,7 @@ class DataSet:
         label: Position of the label column.
         separator: Character between the fields of a line.
         numbers_sha256: SHA-256 of all fields, column by column in little-endian 16 bits, for a data
-            set whose fields are all small whole numbers. Its parsed numbers are stored in the cache.
+            set whose fields are small whole numbers. Its parsed numbers are stored in the cache.
     """
 
     name: str
