@@ -1,4 +1,4 @@
-"""Is a problem the same after a trip through a file, and is what a file claims verified?"""
+"""Is a problem the same after it was written and read, and are the claims of a file verified?"""
 
 import json
 import math
@@ -120,7 +120,7 @@ def direct_errors(content: dict[str, Any]) -> list[float]:
     "path", [None, *REFERENCE_FILES], ids=lambda p: p.stem if isinstance(p, Path) else "small"
 )
 def test_a_file_is_read_as_it_stands_and_its_claims_hold(path: Path | None, tmp_path: Path) -> None:
-    """The small file written here, and the authors' instances where they lie beside the project."""
+    """The small file written here, and the authors' instances if they are on this machine."""
     path = path or written(tmp_path, document())
     content, problem = json.loads(path.read_text()), read_problem(path)
     assert problem.name == content["name"]

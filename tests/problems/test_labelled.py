@@ -1,4 +1,4 @@
-"""Is a labelled table turned into the bandit it describes, and a doubtful one refused?"""
+"""Does a labelled table become the bandit that it describes, and is a bad table refused?"""
 
 import subprocess
 import sys

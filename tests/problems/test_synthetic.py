@@ -1,4 +1,4 @@
-"""Is every generated problem what its name promises? The claims derived again for several seeds."""
+"""Is every generated problem what its name promises? Claims are derived again for five seeds."""
 
 import math
 from typing import Any
@@ -22,7 +22,7 @@ VARIANTS = ["realizable", "misspecified", "no-hls", "weak-hls"]
 NAMES = ["mixing", *[f"vardim-{variant}" for variant in VARIANTS]]
 
 REALIZABLE = 1e-9
-"""Largest error of a realizable candidate; what is left is rounding."""
+"""Largest error of a realizable candidate; the rest is rounding."""
 
 RANK = 1e-8
 """Share of the largest singular value below which a direction is missing."""
@@ -359,7 +359,7 @@ def test_a_generated_problem_takes_any_law_and_noise() -> None:
 
 
 def test_a_law_under_which_a_claim_fails_is_refused() -> None:
-    """Two contexts can not span six dimensions."""
+    """Two contexts cannot span six dimensions."""
     rho = np.zeros(20)
     rho[:2] = 0.5
     message = "representation 0 must be HLS, got optimal features of rank 2 in dimension 6"

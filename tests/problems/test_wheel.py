@@ -20,7 +20,7 @@ from banditsrl.representations.mapped import Mapped
 THEIRS = REFERENCE / "wheel-100.json"
 
 STANDARD_ERRORS = 5.0
-"""Seeds are fixed; a right law would fail for one seed in two million."""
+"""Seeds are fixed; a correct sampler would fail for one seed in two million."""
 
 
 def by_hand(x: float, y: float, radius: float = 0.5) -> list[float]:

@@ -1,4 +1,4 @@
-"""Columns and an action as one vector: every way to ask for it gives the dense answer."""
+"""Do all ways to code columns and an action as one vector give the vector built by hand?"""
 
 from typing import Any
 
@@ -91,7 +91,7 @@ def test_bounds_are_kept_and_bad_contexts_refused() -> None:
 
 
 def by_hand(vector: Any, n_actions: int, code: str) -> Any:
-    """Built entry by entry."""
+    """The coded vectors of all actions, entry by entry."""
     rows = []
     for action in range(n_actions):
         if code == "blocks":

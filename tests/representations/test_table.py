@@ -1,4 +1,4 @@
-"""Does every representation embed what it says, and are wrong sizes and bounds refused?"""
+"""Does a table look its features up, and are wrong sizes and bounds refused?"""
 
 import math
 from typing import Any
