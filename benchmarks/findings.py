@@ -112,7 +112,7 @@ def weak_hls(on: Setting) -> Iterator[Finding]:
 def misspecified(on: Setting) -> Iterator[Finding]:
     """Check that misspecified candidates are eliminated and realizable ones are not."""
     result = on.run("banditsrl-linucb", SHORT, offset="tight")
-    claims = np.array([c.realizable for c in on.problem.representations])
+    claims = np.array([claim.realizable for claim in on.problem.claims])
     active = result.reports["active"]
     left = int(active[:, -1][:, ~claims].sum())
     lost = int((~active[:, :, claims]).sum())

@@ -93,7 +93,7 @@ def measure_linucb(effort: Effort) -> list[Line]:
     """Measure LinUCB with the test, on one representation of dimension 6 with five actions."""
     problem, policy = certified_linucb()
     candidate = problem.representations[0]
-    settings = {"B": float(np.linalg.norm(candidate.theta)), "sigma": problem.sigma}
+    settings = {"B": float(np.linalg.norm(problem.claims[0].theta)), "sigma": problem.sigma}
 
     def run(program: Any, n_seeds: int) -> Callable[[], Any]:
         tables = candidate.features, problem.mean_rewards
@@ -111,7 +111,7 @@ def measure_banditsrl(effort: Effort) -> list[Line]:
     """Measure BanditSRL with base LinUCB on thirteen candidates."""
     problem, policy = selecting_linucb()
     candidates = problem.representations
-    bounds = [float(np.linalg.norm(candidate.theta)) for candidate in candidates]
+    bounds = [float(np.linalg.norm(claim.theta)) for claim in problem.claims]
     settings = {"bounds": bounds, "sigma": problem.sigma}
 
     def run(program: Any, n_seeds: int) -> Callable[[], Any]:

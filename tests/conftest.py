@@ -6,6 +6,7 @@ they compute for a long time.
 """
 
 import gc
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -39,7 +40,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture
-def broken(monkeypatch: pytest.MonkeyPatch) -> None:
+def broken() -> Iterator[None]:
     """Register a policy named `broken` that raises an error when it acts."""
 
     class Broken(banditsrl.Greedy):
@@ -49,7 +50,8 @@ def broken(monkeypatch: pytest.MonkeyPatch) -> None:
     def make(problem: Any, *_: Any, **__: Any) -> Broken:
         return Broken(problem.representations[0])
 
-    monkeypatch.setitem(POLICIES._entries, "broken", make)
+    with POLICIES.temporary("broken", make):
+        yield
 
 
 @pytest.fixture(scope="session")
@@ -62,7 +64,9 @@ def problem() -> banditsrl.FiniteProblem:
 def three() -> banditsrl.FiniteProblem:
     """Return that problem with three of its candidates, for which programs compile faster."""
     whole = banditsrl.make_problem("vardim-realizable", seed=0)
-    return banditsrl.FiniteProblem(whole.mean_rewards, whole.representations[:3], name="three")
+    return banditsrl.FiniteProblem(
+        whole.mean_rewards, whole.representations[:3], claims=whole.claims[:3], name="three"
+    )
 
 
 @pytest.fixture

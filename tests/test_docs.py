@@ -17,6 +17,8 @@
 import dataclasses
 import re
 import shlex
+from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +40,7 @@ from shared_files import DATA, HAS_COVERTYPE
 from typer.testing import CliRunner
 
 import banditsrl
+from banditsrl.cli.commands import app
 from banditsrl.experiments.building import default_policy, split_settings
 from banditsrl.experiments.figure import Figure
 from banditsrl.experiments.figure_catalogue import FIGURES, read_figure
@@ -160,7 +163,7 @@ def run_command(words: list[str]) -> None:
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """Change to a folder that holds only the files that a reader would have."""
     monkeypatch.chdir(tmp_path)
     if HAS_COVERTYPE:
@@ -171,9 +174,10 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         banditsrl.problems.write_problem(instance, tmp_path / f"{name}.json")
     table = "\n".join(f"{k % 7},{k * k % 5},{'ab'[k % 2]}" for k in range(30))
     (tmp_path / "mine.csv").write_text(f"width,height,class\n{table}\n")
-    for name, figure in WHOLE.items():
-        monkeypatch.setitem(FIGURES._entries, name, keep_one_curve(figure))
-    return tmp_path
+    with ExitStack() as stack:
+        for name, figure in WHOLE.items():
+            stack.enter_context(FIGURES.temporary(name, keep_one_curve(figure)))
+        yield tmp_path
 
 
 def keep_one_curve(figure: Figure) -> Figure:

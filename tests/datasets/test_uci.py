@@ -1,4 +1,4 @@
-"""Are the data sets what UCI published, and their parsed numbers kept and checked?"""
+"""Are the data sets what UCI published, and are their parsed numbers stored and checked?"""
 
 import gzip
 import hashlib

@@ -83,12 +83,12 @@ def test_instances_of_one_size_share_every_program() -> None:
     assert regrets[0] != regrets[1]
 
 
-def test_a_bare_problem_deals_as_the_whole_one() -> None:
+def test_an_anonymous_problem_deals_as_the_whole_one() -> None:
     whole = banditsrl.make_problem("mixing", seed=3)
-    bare, key = whole.bare, jax.random.key(1)
-    assert (bare.name, bare.representations) == ("", ())
+    anonymous, key = whole.anonymous(), jax.random.key(1)
+    assert (anonymous.name, anonymous.representations, anonymous.claims) == ("", (), ())
     assert whole.name == "mixing"
     assert len(whole.representations) > 1
-    assert np.array_equal(bare.contexts(key, 50), whole.contexts(key, 50))
-    assert np.array_equal(bare.noises(key, 50), whole.noises(key, 50))
-    assert np.array_equal(bare.means(7), whole.means(7))
+    assert np.array_equal(anonymous.contexts(key, 50), whole.contexts(key, 50))
+    assert np.array_equal(anonymous.noises(key, 50), whole.noises(key, 50))
+    assert np.array_equal(anonymous.means(7), whole.means(7))

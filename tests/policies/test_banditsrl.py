@@ -61,15 +61,15 @@ def test_the_active_set_is_the_one_of_the_definition(
     state = end_phase(policy, rounds)
     contexts, actions, rewards = rounds
     errors, slack = [], []
-    for candidate in misspecified.representations:
+    for candidate, claim in zip(misspecified.representations, misspecified.claims, strict=True):
         phi = candidate.features[contexts, actions]
-        L, B = np.linalg.norm(candidate.features, axis=-1).max(), np.linalg.norm(candidate.theta)
+        L, B = np.linalg.norm(candidate.features, axis=-1).max(), np.linalg.norm(claim.theta)
         errors.append(slow_error(phi, rewards, float(B)))
         slack.append(slow_offset(offset, n, 13, candidate.dim, float(L), float(B)))
     bound = (np.array(errors) + slack).min()
     assert np.array_equal(np.asarray(state.active), np.array(errors) <= bound)
     if offset == "tight" and n == 9000:
-        claims = [candidate.realizable for candidate in misspecified.representations]
+        claims = [claim.realizable for claim in misspecified.claims]
         assert np.array_equal(np.asarray(state.active), claims)
 
 
@@ -246,8 +246,8 @@ def test_without_warm_start_a_linear_base_forgets_at_each_phase(
 def test_candidates_that_are_functions_give_the_same_numbers_as_tables(
     problem: banditsrl.FiniteProblem,
 ) -> None:
-    few = problem.representations[:3]
-    tables = [Table(c.features, B=float(np.linalg.norm(c.theta))) for c in few]
+    few = zip(problem.representations[:3], problem.claims, strict=False)
+    tables = [Table(c.features, B=float(np.linalg.norm(claim.theta))) for c, claim in few]
 
     def mapped(table: Table) -> Mapped:
         features = np.asarray(table.features)

@@ -12,7 +12,7 @@ import pytest
 
 import banditsrl
 from banditsrl.errors import InvalidArgument, InvalidType
-from banditsrl.representations.coded import Inputs
+from banditsrl.representations.coded import Coded
 from banditsrl.representations.network import PAPER_LAYERS, Layer, Network
 
 RNG = np.random.default_rng(2)
@@ -62,15 +62,15 @@ def test_embeddings_are_those_of_the_layers(activation: str) -> None:
     "inputs",
     [
         FEATURES,
-        Inputs(n_actions=3, code="blocks", table=RNG.normal(size=(4, 2))),
-        Inputs(n_actions=3, code="one-hot", n_columns=2),
+        Coded(n_actions=3, code="blocks", table=RNG.normal(size=(4, 2))),
+        Coded(n_actions=3, code="one-hot", n_columns=2),
     ],
     ids=["table", "blocks of an index", "one-hot of a vector"],
 )
 def test_rows_are_the_embeddings_of_their_actions(inputs: Any) -> None:
     network = Network(inputs, layers=(6, 4))
     body = a_body(network)
-    is_vector = isinstance(inputs, Inputs) and inputs.table is None
+    is_vector = isinstance(inputs, Coded) and inputs.table is None
     contexts = RNG.normal(size=(7, 2)).astype(np.float32) if is_vector else RNG.integers(4, size=7)
     actions = RNG.integers(3, size=7)
     rows = network.embed_rows(body, jnp.asarray(contexts), jnp.asarray(actions))

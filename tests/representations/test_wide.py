@@ -7,7 +7,7 @@ import banditsrl
 from banditsrl.errors import InvalidArgument
 from banditsrl.numerics.precision import in_float64
 from banditsrl.problems import TableProblem, Wheel
-from banditsrl.representations.table import Mapped
+from banditsrl.representations.mapped import Mapped
 from banditsrl.representations.wide import MOST_PLAIN, Scaling, Wide
 
 

@@ -42,7 +42,8 @@ def test_the_ratio_and_the_threshold_are_those_of_the_paper(
 ) -> None:
     policy, state = certified
     candidate = problem.representations[0]
-    L, B = np.linalg.norm(candidate.features, axis=-1).max(), np.linalg.norm(candidate.theta)
+    L = np.linalg.norm(candidate.features, axis=-1).max()
+    B = np.linalg.norm(problem.claims[0].theta)
     growth = 6 * math.log1p(300 * L**2 / 6)
     beta = 0.3 * math.sqrt(2 * math.log(100) + growth) + B
     for x in range(20):
@@ -61,7 +62,7 @@ def test_the_radius_by_determinant_is_tighter(
     base = banditsrl.EpsilonGreedy(problem.representations[0], sigma=0.3)
     policy = banditsrl.GLRT(base, radius="determinant")
     _, log_det = np.linalg.slogdet(np.asarray(state.ridge.V))
-    B = np.linalg.norm(problem.representations[0].theta)
+    B = np.linalg.norm(problem.claims[0].theta)
     expected = 0.3 * math.sqrt(2 * math.log(100) + log_det) + B
     found = [float(one.act(state, 0, None, KEY).threshold) for one in (policy, by_trace)]
     assert found[0] == pytest.approx(expected, rel=1e-9)
@@ -123,7 +124,7 @@ def test_the_scale_of_the_authors_is_inside_a_square_root(
     policy = banditsrl.GLRT(base, glrt_scale=5.0, conventions="authors")
     state = taught(policy, problem, 50)
     L = np.linalg.norm(problem.representations[0].features, axis=-1).max()
-    B = np.linalg.norm(problem.representations[0].theta)
+    B = np.linalg.norm(problem.claims[0].theta)
     beta = 0.3 * math.sqrt(2 * math.log(100) + 6 * math.log1p(2 * 50 * L / 6)) + B
     found = float(policy.act(state, 0, None, KEY).threshold)
     assert found == pytest.approx(math.sqrt(2 * 5.0) * beta)
@@ -137,7 +138,7 @@ def test_a_decaying_level_raises_the_threshold(problem: banditsrl.FiniteProblem)
         state = taught(policy, problem, 30)
         thresholds.append(float(policy.act(state, 0, None, KEY).threshold))
     L = np.linalg.norm(problem.representations[0].features, axis=-1).max()
-    B = np.linalg.norm(problem.representations[0].theta)
+    B = np.linalg.norm(problem.claims[0].theta)
     growth = 6 * math.log1p(30 * L**2 / 6)
     expected = 0.3 * math.sqrt(2 * math.log(100 * 31**2) + growth) + B
     assert thresholds[1] == pytest.approx(expected)

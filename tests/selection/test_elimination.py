@@ -39,8 +39,8 @@ def test_the_choice_does_not_depend_on_the_unit_of_the_features(loss: str) -> No
     chosen = []
     for unit in (1.0, 1e-5):
         tables = [
-            Table(unit * c.features, B=float(np.linalg.norm(c.theta)) / unit)
-            for c in problem.representations
+            Table(unit * c.features, B=float(np.linalg.norm(claim.theta)) / unit)
+            for c, claim in zip(problem.representations, problem.claims, strict=True)
         ]
         base = banditsrl.LinUCB(lam=unit**2)
         policy = BanditSRL(tables, base=base, sigma=SIGMA, loss=loss)

@@ -37,7 +37,7 @@ def test_the_eig_loss_is_blind_on_redundant_features() -> None:
 def test_misspecified_candidates_are_eliminated_and_realizable_ones_are_not() -> None:
     problem = banditsrl.make_problem("vardim-misspecified", seed=0)
     result = simulate_seeds(problem, "banditsrl-linucb", 10_000, offset="tight")
-    realizable = np.array([c.realizable for c in problem.representations])
+    realizable = np.array([claim.realizable for claim in problem.claims])
     active = result.reports["active"]
     assert active[:, :, realizable].all()
     assert not active[:, -1][:, ~realizable].any()

@@ -13,7 +13,7 @@ from oracles import plain, vectorised
 import banditsrl
 from banditsrl.core.history import BLOCK
 from banditsrl.numerics.partition import partition
-from banditsrl.problems.finite import Candidate
+from banditsrl.problems.claims import Claim
 from banditsrl.simulation.loop import deal, named_keys
 
 HORIZON = 600
@@ -52,12 +52,13 @@ def played(problem: banditsrl.FiniteProblem, policy: Any) -> Played:
 
 
 def louder(problem: banditsrl.FiniteProblem) -> banditsrl.FiniteProblem:
-    candidates = tuple(
-        Candidate(c.features, LOUDER * c.theta, c.realizable, c.name)
-        for c in problem.representations
-    )
+    claims = [Claim(LOUDER * c.theta, c.realizable, c.name) for c in problem.claims]
     return banditsrl.FiniteProblem(
-        LOUDER * problem.mean_rewards, candidates, name="louder", noise_std=problem.noise_std
+        LOUDER * problem.mean_rewards,
+        [table.features for table in problem.representations],
+        claims=claims,
+        name="louder",
+        noise_std=problem.noise_std,
     )
 
 
@@ -68,7 +69,7 @@ def banditsrl_outcome(oracle: ModuleType, run: Played) -> Any:
         run.problem.mean_rewards,
         run.contexts,
         run.noises,
-        bounds=[float(np.linalg.norm(candidate.theta)) for candidate in candidates],
+        bounds=[float(np.linalg.norm(claim.theta)) for claim in run.problem.claims],
         first=run.result.reports["representation"][:, 0],
         sigma=run.problem.sigma,
     )
@@ -113,7 +114,7 @@ def test_linucb_under_the_test_is_the_oracle(oracle: ModuleType, linucb: Played)
         problem.mean_rewards,
         linucb.contexts,
         linucb.noises,
-        B=float(np.linalg.norm(candidate.theta)),
+        B=float(np.linalg.norm(problem.claims[0].theta)),
         sigma=problem.sigma,
     )
     assert_same(outcome, linucb.result)
@@ -141,7 +142,7 @@ def test_banditsrl_is_the_oracle_when_candidates_are_eliminated(
     reports = misspecified.result.reports
     np.testing.assert_array_equal(outcome.representations.T, reports["representation"])
     np.testing.assert_array_equal(outcome.active.transpose(2, 0, 1), reports["active"][:, 1:])
-    n_realizable = sum(c.realizable for c in misspecified.problem.representations)
+    n_realizable = sum(claim.realizable for claim in misspecified.problem.claims)
     assert (outcome.active[0].sum(axis=0) == len(misspecified.problem.representations)).all()
     assert (outcome.active[-1].sum(axis=0) == n_realizable).all()
 

@@ -6,17 +6,13 @@ import numpy as np
 import pytest
 
 from banditsrl.errors import InvalidArgument
-from banditsrl.problems.finite import Candidate, FiniteProblem
+from banditsrl.problems.finite import FiniteProblem
+from banditsrl.representations.table import Table
 from banditsrl.theory.guarantees import theory
 
-HLS = Candidate(np.array([[[1.0], [-1.0]], [[0.8], [-0.8]]]), np.array([0.5]), True, "hls")
-FLAT = Candidate(  # optimal actions on one line
-    np.array([[[1.0, 0.0], [-1.0, 1.0]], [[0.8, 0.0], [-0.8, 1.0]]]),
-    np.array([0.5, 0]),
-    True,
-    "flat",
-)
-WRONG = Candidate(np.array([[[1.0], [0.5]], [[1.0], [0.6]]]), np.array([0.1]), False, "wrong")
+HLS = Table([[[1.0], [-1.0]], [[0.8], [-0.8]]])
+FLAT = Table([[[1.0, 0.0], [-1.0, 1.0]], [[0.8, 0.0], [-0.8, 1.0]]])  # optimal actions on one line
+WRONG = Table([[[1.0], [0.5]], [[1.0], [0.6]]])
 
 
 def small_problem(*candidates, **settings):
@@ -24,7 +20,7 @@ def small_problem(*candidates, **settings):
 
 
 def test_an_unknown_misspecification_makes_every_later_time_infinite():
-    fits = Candidate(np.array([[[1.0], [3.0]], [[0.8], [2.0]]]), np.array([0.5]), False, "lucky")
+    fits = Table([[[1.0], [3.0]], [[0.8], [2.0]]])
     result = theory(small_problem(HLS, FLAT, fits), delta=0.05, lam=4.0, horizon=100)
     assert result.tau_elim == result.tau_hls == result.tau_glrt == result.bound == math.inf
     assert result.tau_alg < math.inf
@@ -40,7 +36,7 @@ def test_nothing_is_guaranteed_without_a_realizable_representation():
 
 def test_a_zero_gap_leaves_every_time_infinite_and_says_so():
     features = np.array([[[1.0], [1.0]], [[0.8], [-0.8]]])
-    tied = FiniteProblem([[0.5, 0.5], [0.4, -0.4]], (Candidate(features, np.array([0.5]), True),))
+    tied = FiniteProblem([[0.5, 0.5], [0.4, -0.4]], (features,))
     result = theory(tied, delta=0.05, lam=4.0)
     assert result.tau_glrt == result.bound_single == math.inf
     assert any(

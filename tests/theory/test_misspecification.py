@@ -107,7 +107,7 @@ def test_features_that_vanish_miss_the_smallest_reward_of_every_context():
 
 def test_vardim_is_bracketed_and_certified_in_low_dimension():
     problem = vardim(variant="misspecified", seed=0)
-    wrong = [k for k, c in enumerate(problem.representations) if not c.realizable]
+    wrong = [k for k, claim in enumerate(problem.claims) if not claim.realizable]
     for k in wrong:
         diagnosis = diagnose(problem, k)
         lower, upper = diagnosis.misspecification_lower, diagnosis.misspecification_upper
