@@ -5,10 +5,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from banditsrl.cli.main import app
 from typer.testing import CliRunner
 
 import banditsrl
+from banditsrl.cli.commands import app
 from banditsrl.errors import InvalidArgument
 from banditsrl.experiments.building import (
     build_policy,
