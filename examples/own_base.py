@@ -31,7 +31,7 @@ class Boltzmann:
         values = context @ jnp.linalg.solve(state["V"], state["b"])
         logits = jnp.where(mask, jnp.sqrt(state["t"]) * values, -jnp.inf)
         action = jax.random.categorical(key, logits)
-        return banditsrl.policies.untested(action, jax.nn.softmax(logits))
+        return banditsrl.Choice.without_test(action, jax.nn.softmax(logits))
 
     def learn(self, state: State, context: Array, action: Any, reward: Any) -> State:
         phi = context[action]

@@ -1,4 +1,4 @@
-"""Is the package the algorithm? Against two NumPy programs, on the same contexts and noise."""
+"""The package plays as two plain NumPy programs do, on the same contexts and noise."""
 
 from types import ModuleType
 from typing import Any, NamedTuple
@@ -13,8 +13,8 @@ from oracles import plain, vectorised
 import banditsrl
 from banditsrl.core.history import BLOCK
 from banditsrl.numerics.partition import partition
-from banditsrl.problems.claims import Claim
-from banditsrl.simulation.loop import deal, named_keys
+from banditsrl.problems import Claim
+from banditsrl.simulation.dealing import deal_block, name_keys
 
 HORIZON = 600
 SEEDS = range(12)
@@ -41,9 +41,10 @@ class Played(NamedTuple):
 def played(problem: banditsrl.FiniteProblem, policy: Any) -> Played:
     result = banditsrl.simulate(problem, policy, horizon=HORIZON, seeds=SEEDS)
     with jax.enable_x64(True):
-        keys = named_keys(jnp.asarray(np.asarray(SEEDS)))
+        keys = name_keys(jnp.asarray(np.asarray(SEEDS)))
         blocks = [
-            deal(partition(problem), keys, jnp.asarray(i)) for i in range(-(-HORIZON // BLOCK))
+            deal_block(partition(problem), keys, jnp.asarray(i))
+            for i in range(-(-HORIZON // BLOCK))
         ]
     contexts = np.concatenate([np.asarray(block.contexts) for block in blocks])
     noises = np.concatenate([np.asarray(block.noises) for block in blocks])
@@ -55,7 +56,7 @@ def louder(problem: banditsrl.FiniteProblem) -> banditsrl.FiniteProblem:
     claims = [Claim(LOUDER * c.theta, c.realizable, c.name) for c in problem.claims]
     return banditsrl.FiniteProblem(
         LOUDER * problem.mean_rewards,
-        [table.features for table in problem.representations],
+        [candidate.features for candidate in problem.representations],
         claims=claims,
         name="louder",
         noise_std=problem.noise_std,
