@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from banditsrl.core.history import History, empty_history
+from banditsrl.numerics.precision import in_float64
 
 KEY = jax.random.key(11)
 SIGMA = 0.3
@@ -24,6 +25,7 @@ def random_rounds(problem: Any, n: int, seed: int = 0) -> tuple[Any, Any, Any]:
     return contexts, actions, rewards
 
 
+@in_float64
 def history_of(rounds: tuple[Any, Any, Any], capacity: int = CAPACITY) -> History:
     """The rounds as a history, of which none was certified."""
     contexts, actions, rewards = rounds
