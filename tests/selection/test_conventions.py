@@ -104,9 +104,7 @@ def network_policy(features: Any, conventions: str) -> tuple[Any, Any]:
     )  # fmt: skip
     state = policy.init(KEY)
     with jax.enable_x64(True):
-        ridge = state.network.ridge._replace(
-            root=1e-6 * jnp.eye(2), theta=jnp.asarray([1.0, 0.0])
-        )
+        ridge = state.network.ridge._replace(root=1e-6 * jnp.eye(2), theta=jnp.asarray([1.0, 0.0]))
         learned = state.network._replace(ridge=ridge, n_explored=jnp.asarray(8))
     return policy, state._replace(network=learned)
 
