@@ -126,7 +126,7 @@ OFF: dict[str, Any] = {"loss": "none", "glrt_scale": None}
 def test_special_cases_are_the_general_policy_with_switches_off(
     special: str, general: str, switches: Any, preset: str, wheel: banditsrl.FiniteProblem
 ) -> None:
-    """The same object, settings and all, so the same numbers (see `test_nn_banditsrl_runs` for a run)."""
+    """The same object with all its settings; `test_nn_banditsrl_runs` compares a run."""
     one = banditsrl.make_policy(special, wheel, preset=preset, layers=(8, 4))
     other = banditsrl.make_policy(general, wheel, preset=preset, layers=(8, 4), **switches)
     assert eqx.tree_equal(one, other)
