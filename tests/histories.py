@@ -1,18 +1,14 @@
-"""Helpers for tests of phase ends: random rounds of a problem, as arrays and as a history."""
+"""Random rounds of a finite problem, as arrays and as a history, and a phase end on them."""
 
-from typing import Any, TypeAlias
+from typing import Any
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from numpy.typing import NDArray
 
 from banditsrl.core.history import History, empty_history
-from banditsrl.problems.finite import FiniteProblem
-
-Rounds: TypeAlias = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]
-"""Contexts, actions and rewards, (n,) each."""
+from banditsrl.numerics.precision import in_float64
 
 KEY = jax.random.key(11)
 SIGMA = 0.3
@@ -20,8 +16,8 @@ CAPACITY = 9000
 """Capacity of every history here, so that one compiled program serves all lengths."""
 
 
-def draw_rounds(problem: FiniteProblem, n: int, seed: int = 0) -> Rounds:
-    """Return n random contexts and actions of a problem, and noisy rewards."""
+def random_rounds(problem: Any, n: int, seed: int = 0) -> tuple[Any, Any, Any]:
+    """Return contexts, actions and rewards of n random rounds, as arrays."""
     rng = np.random.default_rng(seed)
     contexts = rng.integers(problem.n_contexts, size=n)
     actions = rng.integers(problem.n_actions, size=n)
@@ -29,21 +25,23 @@ def draw_rounds(problem: FiniteProblem, n: int, seed: int = 0) -> Rounds:
     return contexts, actions, rewards
 
 
-def end_phase(policy: Any, rounds: Rounds, phase: int = 0) -> Any:
-    """Return the state of a new policy after the end of a phase with these rounds."""
-    with jax.enable_x64(True):
-        state = policy.init(KEY)._replace(phase=jnp.asarray(phase, dtype=jnp.int32))
-        return eqx.filter_jit(policy.refresh)(state, history_of(rounds), KEY)
-
-
-def history_of(rounds: Rounds) -> History:
-    """Return the history that holds these rounds."""
+@in_float64
+def history_of(rounds: tuple[Any, Any, Any], capacity: int = CAPACITY) -> History:
+    """Return the rounds as a history, of which none was certified."""
     contexts, actions, rewards = rounds
     n = len(rewards)
-    empty = empty_history(jnp.zeros((), dtype=jnp.int32), CAPACITY)
+    empty = empty_history(jnp.zeros((), dtype=jnp.int32), capacity)
     return empty._replace(
         contexts=empty.contexts.at[:n].set(contexts.astype(np.int32)),
         actions=empty.actions.at[:n].set(actions.astype(np.int32)),
         rewards=empty.rewards.at[:n].set(rewards),
         n=jnp.asarray(n, dtype=jnp.int32),
     )
+
+
+def refresh_after(policy: Any, rounds: tuple[Any, Any, Any], **changes: Any) -> Any:
+    """Return the state after the first phase end, with the rounds as history and a changed state."""
+    with jax.enable_x64(True):
+        arrays = {name: jnp.asarray(value) for name, value in changes.items()}
+        state = policy.init(KEY)._replace(**arrays)
+        return eqx.filter_jit(policy.refresh)(state, history_of(rounds), KEY)

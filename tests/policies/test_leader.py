@@ -1,4 +1,4 @@
-"""LEADER against the formula, with and without elimination."""
+"""Does LEADER play the tightest optimism of its formula, with and without elimination?"""
 
 import math
 from typing import Any
@@ -65,8 +65,8 @@ def test_leader_respects_masks_and_eliminated_candidates(
 
 def test_the_plain_variant_never_eliminates() -> None:
     problem = banditsrl.make_problem("vardim-misspecified", seed=0)
-    some = (0, 2, 6, 8)
-    candidates = [problem.representations[k] for k in some]
+    chosen = (0, 2, 6, 8)
+    candidates = [problem.representations[k] for k in chosen]
     results = [
         banditsrl.simulate(
             problem,
@@ -77,7 +77,7 @@ def test_the_plain_variant_never_eliminates() -> None:
         )
         for eliminate in (True, False)
     ]
-    realizable = np.array([problem.claims[k].realizable for k in some])
+    realizable = np.array([problem.claims[k].realizable for k in chosen])
     assert results[0].reports["active"][:, -1, ~realizable].mean() < 0.5
     assert results[0].reports["active"][:, -1, realizable].all()
     assert results[1].reports["active"].all()
