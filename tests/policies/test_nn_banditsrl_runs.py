@@ -8,9 +8,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from histories import draw_rounds, history_of
 
 import banditsrl
-from banditsrl.core.history import empty_history
 from banditsrl.core.state_files import describe
 from banditsrl.errors import InvalidArgument
 from banditsrl.representations import Table
@@ -154,11 +154,20 @@ def test_a_function_from_a_key_can_be_trained(wheel: banditsrl.FiniteProblem) ->
     network = banditsrl.Network(
         wheel.representations[0], module=lambda key: eqx.nn.Linear(7, 4, key=key)
     )
-    policy = own(network)
+    policy, rounds = own(network), draw_rounds(wheel, 200)
     with jax.enable_x64(True):
-        state = jax.eval_shape(policy.init, KEY)
-        empty = empty_history(jnp.zeros((), dtype=jnp.int32), 40)
-        jax.eval_shape(policy.refresh, state, empty, KEY)
+        before, other = policy.init(KEY), policy.init(jax.random.key(4))
+        after = eqx.filter_jit(policy.refresh)(before, history_of(rounds), KEY)
+    contexts, actions, rewards = rounds
+    inputs = wheel.representations[0].features[contexts, actions]  # (200, 7)
+
+    def error(weights: Any) -> float:
+        phi = inputs @ np.asarray(weights.body.weight).T + np.asarray(weights.body.bias)
+        return float(np.mean((phi @ np.asarray(weights.omega) - rewards) ** 2))
+
+    assert error(after.network.weights) < 0.9 * error(before.network.weights)
+    first, second = (state.network.weights.body.weight for state in (before, other))
+    assert not np.allclose(first, second)  # every key draws weights of its own
 
 
 def test_a_policy_with_a_module_can_be_described() -> None:

@@ -174,16 +174,16 @@ class BanditSRLAuto(TestedPolicy[AutoState]):
     ) -> AutoState:
         """Compare the predictions, then teach the wide embeddings and the network."""
         phi = self.learner.embed(state.network, context)
-        action, reward = check_action(action, phi.shape[0]), check_reward(reward)
-        predicted = self._predict(state, context, phi)[0][:, action]  # (E,)
-        mixture = (state.weights @ predicted - reward) ** 2
-        difference = (predicted[-1] - reward) ** 2 - mixture
+        played, y = check_action(action, phi.shape[0]), check_reward(reward)
+        predicted = self._predict(state, context, phi)[0][:, played]  # (E,)
+        mixture = (state.weights @ predicted - y) ** 2
+        difference = (predicted[-1] - y) ** 2 - mixture
         more = ErrorComparison(jnp.ones(()), difference, difference * difference, mixture)
         certified = jnp.asarray(certified)
         return AutoState(
-            explorer=self.explorer.learn(state.explorer, context, action, reward, certified),
-            network=self.learner.learn(state.network, phi, action, reward, certified),
-            stack=add_predictions(state.stack, predicted, reward, ~certified),
+            explorer=self.explorer.learn(state.explorer, context, played, y, certified),
+            network=self.learner.learn(state.network, phi, played, y, certified),
+            stack=add_predictions(state.stack, predicted, y, ~certified),
             weights=state.weights,
             comparison=jax.tree.map(jnp.add, state.comparison, more),
             may_certify=state.may_certify,

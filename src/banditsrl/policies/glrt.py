@@ -119,10 +119,10 @@ class GLRT(PolicyAroundBase[GLRTState]):
     ) -> GLRTState:
         """Add the sample to the statistics, and teach the base if it played the round."""
         phi = self.embedding.embed(context)
-        action, reward = check_action(action, phi.shape[0]), check_reward(reward)
-        taught = self.player.learn(state.base, context, phi, action, reward)
+        played, y = check_action(action, phi.shape[0]), check_reward(reward)
+        taught = self.player.learn(state.base, context, phi, played, y)
         return GLRTState(
-            ridge=add_sample(state.ridge, select_row(phi, action), reward),
+            ridge=add_sample(state.ridge, select_row(phi, played), y),
             base=keep_if(certified, state.base, taught),
             largest_norm=update_largest_norm(self.embedding, phi, state.largest_norm),
         )

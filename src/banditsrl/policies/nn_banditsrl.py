@@ -132,10 +132,10 @@ class NNBanditSRL(PolicyAroundBase[NNBanditSRLState]):
     ) -> NNBanditSRLState:
         """Add the sample to the statistics, and teach the base if it played the round."""
         phi = self.learner.embed(state.network, context)
-        action, reward = check_action(action, phi.shape[0]), check_reward(reward)
-        taught = self.player.learn(state.base, phi, phi, action, reward)
+        played, y = check_action(action, phi.shape[0]), check_reward(reward)
+        taught = self.player.learn(state.base, phi, phi, played, y)
         return NNBanditSRLState(
-            network=self.learner.learn(state.network, phi, action, reward, jnp.asarray(certified)),
+            network=self.learner.learn(state.network, phi, played, y, jnp.asarray(certified)),
             base=keep_if(certified, state.base, taught),
         )
 

@@ -57,9 +57,13 @@ class TestedPolicy(Policy[StateT]):
     @property
     def agreed(self) -> RidgeSettings:
         """Settings that hold: what was set here, or else what is inherited."""
-        given = RidgeSettings(self.sigma, self.lam, self.delta, self.conventions)  # type: ignore[arg-type]  # None means inherited
-        pairs = zip(given, self.inherited, strict=True)
-        return RidgeSettings(*[other if own is None else own for own, other in pairs])
+        other = self.inherited
+        return RidgeSettings(
+            sigma=other.sigma if self.sigma is None else self.sigma,
+            lam=other.lam if self.lam is None else self.lam,
+            delta=other.delta if self.delta is None else self.delta,
+            conventions=other.conventions if self.conventions is None else self.conventions,
+        )
 
     @property
     def rules(self) -> Conventions:

@@ -116,15 +116,15 @@ class WideUCB(Policy[WideState]):
         certified: ArrayLike = False,
     ) -> WideState:
         """Note what each embedding predicts, then add the sample to the block of its action."""
-        action = jnp.asarray(check_action(action, self.wides[0].n_actions))
-        reward = check_reward(reward)
+        played = jnp.asarray(check_action(action, self.wides[0].n_actions))
+        y = check_reward(reward)
         learners, predictions = [], []
         for wide, (scaling, blocks) in zip(self.wides, state.learners, strict=True):
-            psi = wide.at(scaling).embed(context)[action]
-            predictions.append(psi @ blocks.theta[action])
-            learners.append(WideLearner(scaling, add_block_sample(blocks, psi, action, reward)))
+            psi = wide.at(scaling).embed(context)[played]
+            predictions.append(psi @ blocks.theta[played])
+            learners.append(WideLearner(scaling, add_block_sample(blocks, psi, played, y)))
         explored = ~jnp.asarray(certified)
-        stack = add_predictions(state.stack, jnp.stack(predictions), reward, explored)
+        stack = add_predictions(state.stack, jnp.stack(predictions), y, explored)
         return WideState(tuple(learners), stack, state.weights)
 
     @in_float64

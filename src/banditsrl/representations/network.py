@@ -75,6 +75,7 @@ class Network(TrainableRepresentation):
     activation: str = eqx.field(static=True)
     make: Callable[[Array], Any] | None = eqx.field(static=True)
     dim: int = eqx.field(static=True)
+    n_actions: int = eqx.field(static=True)
     L: float | None
     B: float | None
 
@@ -87,6 +88,7 @@ class Network(TrainableRepresentation):
         module: Any = None,
     ) -> None:
         self.inputs = as_representation(inputs)
+        self.n_actions = self.inputs.n_actions
         self.activation = one_of("activation", activation, tuple(ACTIVATIONS))
         self.layers = () if module is not None else _check_widths(layers)
         is_maker = module is not None and not isinstance(module, eqx.Module)
@@ -99,11 +101,6 @@ class Network(TrainableRepresentation):
         self.template = module(jax.random.key(0)) if is_maker else module
         self.dim = self.layers[-1] if module is None else _embedding_dim(self.template, self.inputs)
         self.weights = self.L = self.B = None
-
-    @property
-    def n_actions(self) -> int:
-        """Number of actions A."""
-        return self.inputs.n_actions
 
     @property
     def n_contexts(self) -> int | None:

@@ -7,6 +7,7 @@ and every place where the two differ asks that object.
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import jax.numpy as jnp
 from jax import Array
 
 from banditsrl.linear.bounds import Number, authors_beta, beta, ucb_width
@@ -55,7 +56,8 @@ class Conventions:
     ) -> Array:
         """Return C_UCB, with alpha_UCB = `scale` where these conventions put it."""
         if self.scales_whole_width:
-            return scale * ucb_width(log_det, delta=delta, sigma=sigma, lam=lam, B=B)
+            whole = ucb_width(log_det, delta=delta, sigma=sigma, lam=lam, B=B)
+            return jnp.asarray(scale * whole)
         return ucb_width(log_det, delta=delta, sigma=sigma, lam=lam, B=B, scale=scale)
 
 

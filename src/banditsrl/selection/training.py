@@ -99,7 +99,7 @@ class Training(eqx.Module):
         return self.optimizer
 
     def n_updates(self, n: Array, n_explored: Array) -> Array:
-        """Return the training steps of a phase: none before one batch of explored samples exists."""
+        """Return the training steps of a phase: none before one batch of explored samples."""
         steps = self.passes * self.updates_per_pass(self.pass_length(n, n_explored))
         if self.max_updates is not None:
             steps = jnp.minimum(steps, self.max_updates)

@@ -116,8 +116,8 @@ class Agent:
         n = int(memory.n)
         if self._ends_phase(n):
             key = jax.random.fold_in(memory.key, 2 * n + 1)
-            history = memory.history if self._keeps_history else None
-            memory = memory._replace(state=self._compiled.refresh(memory.state, history, key))
+            seen = memory.history if self._keeps_history else None
+            memory = memory._replace(state=self._compiled.refresh(memory.state, seen, key))
         self._memory = memory
 
     def save(self, path: str | Path) -> None:

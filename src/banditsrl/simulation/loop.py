@@ -164,7 +164,9 @@ def _record(records: Array, row: Array, tally: Tally) -> Array:
     """Write the totals into a row of the records, unless the row is -1."""
 
     def write(records: Array) -> Array:
-        return jax.lax.dynamic_update_index_in_dim(records, jnp.stack(tally), row, axis=0)
+        return jnp.asarray(
+            jax.lax.dynamic_update_index_in_dim(records, jnp.stack(tally), row, axis=0)
+        )
 
     written: Array = jax.lax.cond(row >= 0, write, lambda records: records, records)
     return written

@@ -27,7 +27,7 @@ from banditsrl.numerics.seed_axis import seeds_of_a_network
 from banditsrl.simulation import loop, run_checks
 from banditsrl.simulation.checkpoint import Checkpoint, Slot, make_strong, unpack
 from banditsrl.simulation.collecting import BatchOutcome, collect_result
-from banditsrl.simulation.dealing import deal_block, name_keys
+from banditsrl.simulation.dealing import Deal, deal_block, name_keys
 from banditsrl.simulation.loop import Carry, Game, Steps
 from banditsrl.simulation.result import Result
 
@@ -168,18 +168,20 @@ def _run_batch(
     outcome = BatchOutcome(carry.state, carry.tally, carry.records, reports)
     if len(seeds) == plan.batch_size:
         return outcome
-    return jax.tree.map(lambda leaf: _drop_padding(leaf, len(seeds)), outcome)
+    cut: BatchOutcome = jax.tree.map(lambda leaf: _drop_padding(leaf, len(seeds)), outcome)
+    return cut
 
 
 def _play_segment(
-    plan: RunPlan, dealt: loop.Deal, steps: Steps, carry: Carry, block: NDArray[np.int64]
+    plan: RunPlan, dealt: Deal, steps: Steps, carry: Carry, block: NDArray[np.int64]
 ) -> Carry:
     """Play some steps of one block; the loop works on that block of the history only."""
     history = carry.history
     if history is None:
-        return loop.play_steps(plan.game, dealt, steps, carry)
+        played: Carry = loop.play_steps(plan.game, dealt, steps, carry)
+        return played
     here = carry._replace(history=loop.read_block_of_all(history, block))
-    after = loop.play_steps(plan.game, dealt, steps, here)
+    after: Carry = loop.play_steps(plan.game, dealt, steps, here)
     return after._replace(history=loop.write_block_of_all(history, block, after.history))
 
 
