@@ -1,4 +1,4 @@
-"""What the pages say of policies, settings and figures is what the code has."""
+"""Do the pages agree with the code on policies, settings, defaults and figures?"""
 
 import dataclasses
 import inspect
@@ -35,16 +35,16 @@ DOCUMENTED = [
 ]
 
 
-def rows(page: str) -> list[list[str]]:
-    """The rows of all tables of a page, as cells."""
+def read_rows(page: str) -> list[list[str]]:
+    """Return the rows of all tables of a page, as cells."""
     text = (ROOT / "docs" / f"{page}.md").read_text()
     found = re.findall(r"^\|(.*)\|$", text, re.MULTILINE)
     return [[cell.strip() for cell in re.split(r"(?<!\\)\|", row)] for row in found]
 
 
-def says(page: str, name: str, default: Any) -> bool:
-    """Whether some table of a page has this setting with this default."""
-    listed = [row[1] for row in rows(page) if row[0] == f"`{name}`"]
+def documents_default(page: str, name: str, default: Any) -> bool:
+    """Return whether some table of a page has this setting with this default."""
+    listed = [row[1] for row in read_rows(page) if row[0] == f"`{name}`"]
     if isinstance(default, float):
         numbers = [word for word in listed if re.fullmatch(r"[\d./]+", word)]
         return any(float(Fraction(word)) == default for word in numbers)
@@ -55,14 +55,18 @@ def says(page: str, name: str, default: Any) -> bool:
 def test_every_setting_is_in_its_table_with_its_default(page: str, part: Any) -> None:
     for field in dataclasses.fields(part):
         if "help" in field.metadata and not field.name.startswith("_"):
-            assert says(page, field.name, field.default), f"{page}: {field.name}={field.default}"
+            assert documents_default(page, field.name, field.default), (
+                f"{page}: {field.name}={field.default}"
+            )
 
 
 def test_the_settings_of_the_portfolio_are_those_of_its_parts() -> None:
     explorer = {field.name: field.default for field in dataclasses.fields(WideUCB)}
     for name in ("ucb_scale", "n_scaling"):
-        assert says("auto", name, explorer[name])
-    assert says("auto", "n_features", inspect.signature(Wide).parameters["n_features"].default)
+        assert documents_default("auto", name, explorer[name])
+    assert documents_default(
+        "auto", "n_features", inspect.signature(Wide).parameters["n_features"].default
+    )
 
 
 def test_the_table_of_presets_holds_exactly_what_differs() -> None:
@@ -70,8 +74,8 @@ def test_the_table_of_presets_holds_exactly_what_differs() -> None:
     paper, default = (PRESETS[name](problem) for name in ("paper", "default"))
     defaults = {field.name: field.default for field in dataclasses.fields(banditsrl.NNBanditSRL)}
     paper = {name: paper.get(name, defaults.get(name)) for name in default}
-    first = rows("nn-banditsrl").index(["setting", "`paper`", "`default`"])
-    table = {row[0].strip("`"): row[1:] for row in rows("nn-banditsrl")[first + 2 :]}
+    first = read_rows("nn-banditsrl").index(["setting", "`paper`", "`default`"])
+    table = {row[0].strip("`"): row[1:] for row in read_rows("nn-banditsrl")[first + 2 :]}
     assert set(table) == {name for name in paper if paper[name] != default[name]}
     for name, (of_paper, of_default) in table.items():
         for said, value in ((of_paper, paper[name]), (of_default, default[name])):
@@ -80,8 +84,8 @@ def test_the_table_of_presets_holds_exactly_what_differs() -> None:
 
 
 def test_the_table_of_conventions_has_every_difference() -> None:
-    first = rows("banditsrl").index(["difference", "`paper`", "`authors`"])
-    listed = [row[0].strip("`") for row in rows("banditsrl")[first + 2 :]]
+    first = read_rows("banditsrl").index(["difference", "`paper`", "`authors`"])
+    listed = [row[0].strip("`") for row in read_rows("banditsrl")[first + 2 :]]
     assert listed == [field.name for field in dataclasses.fields(Conventions)]
 
 

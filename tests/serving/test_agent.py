@@ -138,7 +138,7 @@ class Outside:
         return {"n": jnp.zeros(())}
 
     def act(self, state: Any, context: Any, mask: Any, key: Any) -> banditsrl.Choice:
-        return banditsrl.policies.untested(jnp.argmax(mask), mask / mask.sum())
+        return banditsrl.Choice.without_test(jnp.argmax(mask), mask / mask.sum())
 
     def learn(self, state: Any, context: Any, action: Any, reward: Any) -> Any:
         return state

@@ -83,12 +83,6 @@ def test_an_application_can_live_with_banditsrl(problem: banditsrl.FiniteProblem
     assert int(history.n) == 64
 
 
-def test_a_full_history_refuses_another_round() -> None:
-    history = empty_history(0, 1)._replace(n=np.int32(1024))
-    with pytest.raises(InvalidArgument, match="history must have room for a round, got 1024"):
-        append_round(history, 0, 0, 0.0)
-
-
 def test_representations_of_another_size_are_refused(problem: banditsrl.FiniteProblem) -> None:
     small, narrow = np.ones((5, 5, 3)), np.ones((20, 4, 3))
     with pytest.raises(InvalidArgument, match="must have the problem's n_contexts 20, got 5"):

@@ -101,7 +101,7 @@ class BanditSRL(PolicyAroundBase[BanditSRLState]):
         base_key = jax.random.fold_in(key, 1)
         m = jax.random.randint(key, (), 0, self.n_candidates, dtype=jnp.int32)
         return BanditSRLState(
-            ridge=empty_ridge(self.padded_dim, self.agreed.lam),
+            ridge=self._lighten(empty_ridge(self.padded_dim, self.agreed.lam)),
             base=self.player.init(self.padded_dim, base_key),
             representation=jnp.zeros_like(m) if self.rules.starts_with_first else m,
             active=jnp.ones(self.n_candidates, dtype=bool),
@@ -157,7 +157,7 @@ class BanditSRL(PolicyAroundBase[BanditSRLState]):
         losses = self._loss(review.evidence)
         chosen = select_candidate(self._loss, losses, review.evidence, select_key)
         return BanditSRLState(
-            ridge=review.fits.ridge(chosen),
+            ridge=self._lighten(review.fits.ridge(chosen)),
             base=self._next_base(history, chosen, base_key),
             representation=chosen,
             active=review.evidence.active,
@@ -182,6 +182,10 @@ class BanditSRL(PolicyAroundBase[BanditSRLState]):
             needs_uncertainty=self._loss.needs_uncertainty,
             among=state.active if self.rules.elimination_is_final else None,
         )
+
+    def _lighten(self, ridge: Ridge) -> Ridge:
+        """Drop V: with several candidates, statistics are rebuilt from the history instead."""
+        return ridge if self.n_candidates == 1 else ridge.without_design()
 
     def _next_base(self, history: History, m: Array, key: Array) -> State:
         """Return the base's state at the start of a phase: empty, or after all past rounds."""

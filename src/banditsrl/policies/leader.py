@@ -139,7 +139,7 @@ class Leader(Policy[LeaderState]):
         del history, key
         eyes = [self.lam * jnp.eye(r.dim, dtype=jnp.float64) for r in self.representations]
         fits = fit_candidates(
-            [(ridge.V - eye, ridge.b) for ridge, eye in zip(state.ridges, eyes, strict=True)],
+            [(ridge.design - eye, ridge.b) for ridge, eye in zip(state.ridges, eyes, strict=True)],
             state.ridges[0].n,
             state.ridges[0].yy,
             radii=[r.B for r in self.representations],

@@ -10,6 +10,7 @@ from banditsrl.arguments import at_least, count
 from banditsrl.core.actions import draw_action, maximisers, uniform_from_key, uniform_over
 from banditsrl.core.settings import setting
 from banditsrl.linear.bounds import ucb_width
+from banditsrl.numerics.seed_axis import small_product
 from banditsrl.policies.linear_policy import RidgePolicy, View
 
 
@@ -49,6 +50,6 @@ class LinTS(RidgePolicy):
         )
         shape = (n, view.whitened.shape[1])
         noise = jax.random.normal(key, shape, dtype=jnp.float32).astype(jnp.float64)
-        sampled = view.values + width * (noise @ view.whitened.T)  # (n, A)
+        sampled = view.values + width * small_product(noise, view.whitened.T)  # (n, A)
         sampled = jnp.where(view.mask, sampled, -jnp.inf)
         return jax.vmap(lambda values: uniform_over(maximisers(values)))(sampled)

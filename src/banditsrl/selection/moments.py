@@ -130,11 +130,11 @@ def _moments_of_history(candidate: Representation, history: History, needs_forms
     gram, b, largest = fold_blocks(history, start, add)
     forms = (jnp.zeros(()), jnp.zeros(()))
     if needs_forms:
-        forms = _smallest_smallest_forms_of_history(candidate, history, gram)
+        forms = _smallest_forms_of_history(candidate, history, gram)
     return Moments(gram, b, largest, *forms)
 
 
-def _smallest_smallest_forms_of_history(
+def _smallest_forms_of_history(
     candidate: Representation, history: History, gram: Array
 ) -> tuple[Array, Array]:
     def step(carry: tuple[Array, Array], rounds: Rounds) -> tuple[Array, Array]:
