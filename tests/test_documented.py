@@ -16,6 +16,8 @@ from banditsrl.policies.banditsrl_auto import BanditSRLAuto
 from banditsrl.policies.wide_ucb import WideUCB
 from banditsrl.problems import PROBLEMS
 from banditsrl.representations.wide import Wide
+from banditsrl.selection.conventions import Conventions
+from banditsrl.selection.network_learner import NetworkLearner
 
 DOCUMENTED = [
     ("linear", banditsrl.LinUCB),
@@ -29,6 +31,7 @@ DOCUMENTED = [
     ("nn-banditsrl", banditsrl.Training),
     ("baselines", banditsrl.NeuralUCB),
     ("auto", BanditSRLAuto),
+    ("auto", NetworkLearner),
 ]
 
 
@@ -78,6 +81,12 @@ def test_the_table_of_presets_holds_exactly_what_differs() -> None:
         for said, value in ((of_paper, paper[name]), (of_default, default[name])):
             words = ",".join(map(str, value)) if isinstance(value, tuple) else str(value)
             assert said.split()[0] == words, name
+
+
+def test_the_table_of_conventions_has_every_difference() -> None:
+    first = read_rows("banditsrl").index(["difference", "`paper`", "`authors`"])
+    listed = [row[0].strip("`") for row in read_rows("banditsrl")[first + 2 :]]
+    assert listed == [field.name for field in dataclasses.fields(Conventions)]
 
 
 def test_every_policy_figure_and_problem_is_mentioned() -> None:
