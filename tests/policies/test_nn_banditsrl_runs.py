@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from histories import history_of, draw_rounds
+from histories import draw_rounds, history_of
 
 import banditsrl
 from banditsrl.core.state_files import describe
