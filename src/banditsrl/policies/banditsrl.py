@@ -30,7 +30,7 @@ from banditsrl.representations.conversion import as_representations
 from banditsrl.selection.candidates import CandidateSet
 from banditsrl.selection.certificate import Certificate, Facts
 from banditsrl.selection.evidence import Review, review_candidates
-from banditsrl.selection.losses import BestInClass, Loss, as_loss, select_candidate
+from banditsrl.selection.losses import LOSSES, BestInClass, Loss, as_loss, select_candidate
 
 
 class BanditSRLState(NamedTuple):
@@ -55,7 +55,7 @@ class BanditSRL(PolicyAroundBase[BanditSRLState]):
             `act` and `learn` sees the current embedding (A, d) as its context, padded with zeros to
             the largest dimension, is fed the rounds that it played, and starts anew each phase (or,
             if it has a true attribute `replays`, is fed all past rounds in the new embedding).
-        loss: "eig", "weak", "weak-normalised", "span", "bic", or a `Loss`.
+        loss: The name of a representation loss (see `LOSSES`), or a `Loss`.
         gamma: Growth of the phases, t_{j+1} = ceil(gamma t_j).
         offset: "paper" (constant 40) or "tight" (the authors' experiments).
 
@@ -72,9 +72,7 @@ class BanditSRL(PolicyAroundBase[BanditSRLState]):
 
     representations: tuple[Representation, ...] = eqx.field(converter=as_representations)
     _: KW_ONLY
-    loss: str | Loss = setting(
-        "eig", "Representation loss: eig, weak, weak-normalised, span, bic, or a Loss."
-    )
+    loss: str | Loss = setting("eig", f"Representation loss: {', '.join(LOSSES)}, or a Loss.")
     gamma: float = setting(2.0, "Growth of the phases.")
     offset: str | None = setting(
         None, "Elimination offset: paper or tight; by default that of the conventions."
