@@ -1,8 +1,9 @@
-"""BanditSRL: select a realizable representation with a good spectrum, and know when to stop.
+"""BanditSRL: select a realizable representation with a good spectrum, and stop exploring.
 
-Algorithm 1 of the paper. Within a phase the current representation is played through the likelihood
-ratio test and the base algorithm; at the end of a phase the candidate of smallest spectral loss
-among those compatible with the data becomes current.
+This is Algorithm 1 of the paper. Within a phase the greedy action of the current representation is
+played where the likelihood ratio test passes, and the choice of the base algorithm elsewhere. At
+the end of a phase the candidate with the smallest spectral loss, among those compatible with the
+data, becomes current.
 """
 
 from dataclasses import KW_ONLY
@@ -46,8 +47,8 @@ class BanditSRLState(NamedTuple):
     active: Array  # (M,) the set Phi_t
     phase: Array  # () j
     largest_norm: Array  # (M,) largest embedding norms seen
-    loss: Array  # () of the current candidate when it was chosen; nan before
-    lambda_min: Array  # () smallest eigenvalue of its Gram matrix then; nan before
+    loss: Array  # () loss of the current candidate when it was selected; nan before
+    lambda_min: Array  # () smallest eigenvalue of its Gram matrix at that time; nan before
 
 
 class BanditSRL(PolicyAroundBase[BanditSRLState]):
@@ -55,10 +56,11 @@ class BanditSRL(PolicyAroundBase[BanditSRLState]):
 
     Args:
         representations: The candidates Phi; they may differ in dimension.
-        base: Any no-regret algorithm. A linear policy shares the statistics; an object with `init`,
-            `act` and `learn` sees the current embedding (A, d) as its context, padded with zeros to
-            the largest dimension, is fed the rounds that it played, and starts anew each phase (or,
-            if it has a true attribute `replays`, is fed all past rounds in the new embedding).
+        base: Any no-regret algorithm. A linear policy shares the statistics. Any other object with
+            `init`, `act` and `learn` sees the current embedding (A, d), padded with zeros to the
+            largest dimension, as its context. It learns from the rounds that it played and starts
+            from its initial state in each phase. If it has a true attribute `replays`, it learns
+            from all past rounds in the new embedding instead.
         loss: "eig", "weak", "weak-normalised", "span", "bic", or a `Loss`.
         gamma: Growth of the phases, t_{j+1} = ceil(gamma t_j).
         offset: "paper" (constant 40) or "tight" (the authors' experiments).
@@ -97,7 +99,7 @@ class BanditSRL(PolicyAroundBase[BanditSRLState]):
 
     @in_float64
     def init(self, key: Array) -> BanditSRLState:
-        """Return empty statistics of a first candidate, drawn by the key (authors: the first)."""
+        """Return empty statistics of the first candidate to play, which is random by default."""
         base_key = jax.random.fold_in(key, 1)
         m = jax.random.randint(key, (), 0, self.n_candidates, dtype=jnp.int32)
         return BanditSRLState(
@@ -115,7 +117,7 @@ class BanditSRL(PolicyAroundBase[BanditSRLState]):
     def act(
         self, state: BanditSRLState, context: Context, mask: ArrayLike | None, key: Array
     ) -> Choice:
-        """Play the greedy action where the test passes, the base's choice elsewhere."""
+        """Play the greedy action if the test passes, otherwise the choice of the base."""
         phi = self.embed(context, state.representation)
         available = check_mask(mask, phi.shape[0])
         facts, (test_level, base_level) = self.facts(state), self.levels(state)
@@ -133,7 +135,7 @@ class BanditSRL(PolicyAroundBase[BanditSRLState]):
         reward: ArrayLike,
         certified: ArrayLike = False,
     ) -> BanditSRLState:
-        """Add the sample to the statistics, and teach the base if it played the round."""
+        """Add the sample to the statistics; if the base played the round, it learns too."""
         phi = self.embed(context, state.representation)
         played, y = check_action(action, phi.shape[0]), check_reward(reward)
         taught = self.player.learn(state.base, phi, phi, played, y)
@@ -200,7 +202,7 @@ class BanditSRL(PolicyAroundBase[BanditSRLState]):
         return jax.lax.fori_loop(0, history.n, replay, start)
 
     def report(self, state: BanditSRLState) -> dict[str, Array]:
-        """Return the candidate in use, the set Phi_t, and how good the choice looked."""
+        """Return the current candidate, its loss and smallest eigenvalue, and the set Phi_t."""
         return {
             "representation": state.representation,
             "active": state.active,
@@ -210,12 +212,12 @@ class BanditSRL(PolicyAroundBase[BanditSRLState]):
 
     @property
     def phase_growth(self) -> float | None:
-        """Gamma."""
+        """The growth gamma of the phases."""
         return self.gamma
 
     @property
     def uses_history(self) -> bool:
-        """All candidates are fitted to all rounds, unless there is only one."""
+        """Whether there are several candidates, which are then fitted to all rounds."""
         return self.n_candidates > 1
 
     # The candidates, padded with zeros to the largest dimension.
@@ -263,12 +265,12 @@ class BanditSRL(PolicyAroundBase[BanditSRLState]):
         return jnp.pad(phi, [(0, 0)] * (phi.ndim - 1) + [(0, missing)])
 
     def _update_norms(self, state: BanditSRLState, phi: Array) -> Array:
-        """Track norms where they are not known; those of other candidates follow at phase ends."""
+        """Return the largest norms, updated for the current candidate; phase ends update all."""
         if all(r.has_known_norms for r in self.representations):
             return state.largest_norm
         return state.largest_norm.at[state.representation].max(largest_norm(phi))
 
-    # What the test and the base are told.
+    # The numbers that the test and the base use.
 
     @property
     def certificate(self) -> Certificate:
@@ -303,7 +305,7 @@ class BanditSRL(PolicyAroundBase[BanditSRLState]):
 
 
 def _check_same_rounds(state: BanditSRLState, history: History) -> None:
-    """Refuse a history of other rounds than the state has learned, where that is known now."""
+    """Refuse a history with another number of rounds than the state, unless being compiled."""
     n = (history.n, state.ridge.n)
     if not any(isinstance(number, jax.core.Tracer) for number in n) and int(n[0]) != int(n[1]):
         raise InvalidArgument(
