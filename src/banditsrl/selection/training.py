@@ -58,8 +58,8 @@ class Training(eqx.Module):
     _: KW_ONLY
     loss: str = setting("weak", "Spectral loss of the network: none, weak or rayleigh.")
     loss_weight: float = setting(1.0, "Weight c_reg of the spectral loss.")
-    optimizer: Any = setting("sgd", "Optimizer: sgd, adam, or an Optax transformation.")
-    learning_rate: float = setting(1e-3, "Step size of the optimizer.")
+    optimizer: Any = setting("sgd", "Optimiser: sgd, adam, or an Optax transformation.")
+    learning_rate: float = setting(1e-3, "Step size of the optimiser.")
     schedule: str = setting("constant", "Step size within a phase: constant or cosine.")
     decay: float = setting(
         0.0, "Weight decay, divided by the square root of the number of samples."
@@ -96,7 +96,7 @@ class Training(eqx.Module):
 
     @property
     def transformation(self) -> optax.GradientTransformation:
-        """The optimizer."""
+        """The optimiser, as an Optax transformation."""
         if isinstance(self.optimizer, str):
             return OPTIMIZERS[self.optimizer](self.learning_rate)
         return self.optimizer
