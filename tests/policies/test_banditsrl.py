@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from histories import KEY, SIGMA, history_of, random_rounds, refresh_after
+from histories import KEY, SIGMA, draw_rounds, end_phase, history_of
 
 import banditsrl
 from banditsrl.errors import InvalidArgument, UnknownName
@@ -95,8 +95,8 @@ def test_a_base_that_replays_is_fed_all_rounds_in_the_new_embedding(
     policy = BanditSRL(
         problem.representations[:2], base=Remembering(True), sigma=SIGMA, glrt_scale=0
     )
-    rounds = random_rounds(problem, 300)
-    state = refresh_after(policy, rounds)
+    rounds = draw_rounds(problem, 300)
+    state = end_phase(policy, rounds)
     chosen = problem.representations[int(state.representation)]
     expected = np.zeros(6)
     expected[: chosen.dim] = chosen.features[rounds[0], rounds[1]].sum(axis=0)
@@ -181,4 +181,4 @@ def test_a_state_and_a_history_of_other_rounds_are_refused(
     policy = BanditSRL(problem.representations, base=banditsrl.LinUCB(), sigma=SIGMA)
     message = "history must hold the 0 rounds that the state has learned, got 7"
     with jax.enable_x64(True), pytest.raises(InvalidArgument, match=message):
-        policy.refresh(policy.init(KEY), history_of(random_rounds(problem, 7)), KEY)
+        policy.refresh(policy.init(KEY), history_of(draw_rounds(problem, 7)), KEY)

@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from histories import history_of, random_rounds
+from histories import draw_rounds, history_of
 
 import banditsrl
 from banditsrl.core.state_files import describe
@@ -154,7 +154,7 @@ def test_a_function_from_a_key_can_be_trained(wheel: banditsrl.FiniteProblem) ->
     network = banditsrl.Network(
         wheel.representations[0], module=lambda key: eqx.nn.Linear(7, 4, key=key)
     )
-    policy, rounds = own(network), random_rounds(wheel, 200)
+    policy, rounds = own(network), draw_rounds(wheel, 200)
     with jax.enable_x64(True):
         before, other = policy.init(KEY), policy.init(jax.random.key(4))
         after = eqx.filter_jit(policy.refresh)(before, history_of(rounds), KEY)
@@ -165,8 +165,8 @@ def test_a_function_from_a_key_can_be_trained(wheel: banditsrl.FiniteProblem) ->
         phi = inputs @ np.asarray(weights.body.weight).T + np.asarray(weights.body.bias)
         return float(np.mean((phi @ np.asarray(weights.omega) - rewards) ** 2))
 
-    assert error(after.learned.weights) < 0.9 * error(before.learned.weights)
-    first, second = (state.learned.weights.body.weight for state in (before, other))
+    assert error(after.network.weights) < 0.9 * error(before.network.weights)
+    first, second = (state.network.weights.body.weight for state in (before, other))
     assert not np.allclose(first, second)  # every key draws weights of its own
 
 

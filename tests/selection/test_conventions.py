@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from histories import KEY, SIGMA, random_rounds, refresh_after
+from histories import KEY, SIGMA, draw_rounds, end_phase
 from ridge_statistics import random_statistics
 
 import banditsrl
@@ -137,7 +137,7 @@ def select(three: Any, candidates: Any, conventions: str, **changes: Any) -> lis
         candidates, base=banditsrl.LinUCB(), sigma=SIGMA, conventions=conventions,
         offset=changes.pop("offset", "tight"),
     )  # fmt: skip
-    state = refresh_after(policy, random_rounds(three, 2000), **changes)
+    state = end_phase(policy, draw_rounds(three, 2000), **changes)
     return list(state.active.tolist())
 
 

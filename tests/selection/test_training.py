@@ -90,16 +90,16 @@ def gradients(parts: Any, z: Any, history: History, loss: str, explored: Any, ev
     """Of the objective of one batch, and its two losses."""
     x, hidden, phi = forward(parts, history, explored)
     error = phi @ parts[4] - np.asarray(history.rewards)[explored]
-    found = backprop.backward(parts, x, hidden, phi, 2.0 / len(x) * error[:, None] * parts[4])
+    found = backprop.backpropagate(parts, x, hidden, phi, 2.0 / len(x) * error[:, None] * parts[4])
     found[4] = 2.0 / len(x) * error @ phi
     x, hidden, of_all = forward(parts, history, every)
-    value, slope = backprop.spectral(loss, of_all, phi, z)
-    regular = backprop.backward(parts, x, hidden, of_all, WEIGHT * slope)
+    value, slope = backprop.spectral_loss(loss, of_all, phi, z)
+    regular = backprop.backpropagate(parts, x, hidden, of_all, WEIGHT * slope)
     return [a + b for a, b in zip(found, regular, strict=True)], ((error**2).mean(), value)
 
 
 def descend_by_hand(z: Any, parts: Any, history: History, every: Any) -> Any:
-    u, _ = backprop.unit(forward(parts, history, every)[2])
+    u, _ = backprop.normalise(forward(parts, history, every)[2])
     design = u.T @ u / len(u)
     moved = z - 0.2 * (design @ z - (z @ design @ z) * z)
     return moved / np.linalg.norm(moved)
