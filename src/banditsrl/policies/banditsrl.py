@@ -1,8 +1,9 @@
-"""BanditSRL: select a realizable representation with a good spectrum, and know when to stop.
+"""BanditSRL: select a realizable representation with a good spectrum, and stop exploring.
 
-Algorithm 1 of the paper. Within a phase the current representation is played through the likelihood
-ratio test and the base algorithm; at the end of a phase the candidate of smallest spectral loss
-among those compatible with the data becomes current.
+This is Algorithm 1 of the paper. Within a phase the greedy action of the current representation is
+played where the likelihood ratio test passes, and the choice of the base algorithm elsewhere. At
+the end of a phase the candidate with the smallest spectral loss, among those compatible with the
+data, becomes current.
 """
 
 from dataclasses import KW_ONLY
@@ -42,8 +43,8 @@ class BanditSRLState(NamedTuple):
     active: Array  # (M,) the set Phi_t
     phase: Array  # () j
     largest_norm: Array  # (M,) largest embedding norms seen
-    loss: Array  # () of the current candidate when it was chosen; nan before
-    lambda_min: Array  # () smallest eigenvalue of its Gram matrix then; nan before
+    loss: Array  # () loss of the current candidate when it was selected; nan before
+    lambda_min: Array  # () smallest eigenvalue of its Gram matrix at that time; nan before
 
 
 class BanditSRL(PolicyAroundBase[BanditSRLState]):
@@ -91,7 +92,7 @@ class BanditSRL(PolicyAroundBase[BanditSRLState]):
 
     @in_float64
     def init(self, key: Array) -> BanditSRLState:
-        """Return empty statistics of a first candidate, drawn by the key (authors: the first)."""
+        """Return empty statistics of the first candidate to play, which is random by default."""
         base_key = jax.random.fold_in(key, 1)
         m = jax.random.randint(key, (), 0, self.n_candidates, dtype=jnp.int32)
         return BanditSRLState(
@@ -109,7 +110,7 @@ class BanditSRL(PolicyAroundBase[BanditSRLState]):
     def act(
         self, state: BanditSRLState, context: Context, mask: ArrayLike | None, key: Array
     ) -> Choice:
-        """Play the greedy action where the test passes, the base's choice elsewhere."""
+        """Play the greedy action if the test passes, otherwise the choice of the base."""
         phi = self.candidates.embed(context, state.representation)
         available = check_mask(mask, phi.shape[0])
         facts, (test_level, base_level) = self.facts(state), self.levels(state)
@@ -127,7 +128,7 @@ class BanditSRL(PolicyAroundBase[BanditSRLState]):
         reward: ArrayLike,
         certified: ArrayLike = False,
     ) -> BanditSRLState:
-        """Add the sample to the statistics, and teach the base if it played the round."""
+        """Add the sample to the statistics; if the base played the round, it learns too."""
         phi = self.candidates.embed(context, state.representation)
         played, y = check_action(action, phi.shape[0]), check_reward(reward)
         taught = self.player.learn(state.base, phi, phi, played, y)
@@ -197,7 +198,7 @@ class BanditSRL(PolicyAroundBase[BanditSRLState]):
         return jax.lax.fori_loop(0, history.n, replay, start)
 
     def report(self, state: BanditSRLState) -> dict[str, Array]:
-        """Return the candidate in use, the set Phi_t, and how good the choice looked."""
+        """Return the current candidate, its loss and smallest eigenvalue, and the set Phi_t."""
         return {
             "representation": state.representation,
             "active": state.active,
@@ -207,12 +208,12 @@ class BanditSRL(PolicyAroundBase[BanditSRLState]):
 
     @property
     def phase_growth(self) -> float | None:
-        """Gamma."""
+        """The growth gamma of the phases."""
         return self.gamma
 
     @property
     def uses_history(self) -> bool:
-        """All candidates are fitted to all rounds, unless there is only one."""
+        """Whether there are several candidates, which are then fitted to all rounds."""
         return self.n_candidates > 1
 
     # The candidates.
@@ -266,7 +267,7 @@ class BanditSRL(PolicyAroundBase[BanditSRLState]):
 
 
 def _check_same_rounds(state: BanditSRLState, history: History) -> None:
-    """Refuse a history of other rounds than the state has learned, where that is known now."""
+    """Refuse a history of another length than the state; compiled code cannot check this."""
     n = (history.n, state.ridge.n)
     if not any(isinstance(number, jax.core.Tracer) for number in n) and int(n[0]) != int(n[1]):
         raise InvalidArgument(

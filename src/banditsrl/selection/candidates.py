@@ -1,7 +1,7 @@
-"""How are candidates of different dimension handled together? Padded with zeros to the largest.
+"""How are candidates of different dimension used together? Embeddings are padded with zeros.
 
-Which candidate is current differs from seed to seed, so its index m is an array and all embeddings
-have one shape.
+The current candidate differs from seed to seed, so its index m is an array, and all embeddings must
+have the same shape.
 """
 
 import equinox as eqx
