@@ -269,6 +269,23 @@ def test_an_action_that_was_not_offered_ends_in_an_error(action: int) -> None:
     assert banditsrl.simulate(problem, Stubborn(0), horizon=30, seeds=2).mean[-1] == 0.0
 
 
+class Stateless(Stubborn):
+    """Keeps nothing, has phases, and reports the same for every seed."""
+
+    phase_growth = 2.0
+
+    def report(self, state: Any) -> Any:
+        return {"representation": jnp.asarray(self.action)}
+
+
+@pytest.mark.parametrize("seeds", [1, 3])
+def test_a_policy_whose_state_holds_no_arrays_runs_and_reports(seeds: int) -> None:
+    problem = banditsrl.FiniteProblem([[1.0, 2.0], [0.5, 0.0]], noise="none")
+    result = banditsrl.simulate(problem, Stateless(1), horizon=10, seeds=seeds)
+    assert result.state == ()
+    np.testing.assert_array_equal(result.reports["representation"], np.ones((seeds, 4)))
+
+
 def test_an_embedding_beyond_its_bound_is_warned_of(problem: banditsrl.FiniteProblem) -> None:
     features = jnp.asarray(problem.representations[0].features)
     short = banditsrl.representations.Mapped(lambda x: features[x], n_actions=5, dim=6, L=0.5)

@@ -131,7 +131,7 @@ def _end_phase(
         return whole.refresh(state, history, jax.random.fold_in(key, step))
 
     state = map_over_seeds(refresh)(carry.state, keys["refresh"], carry.history)
-    return carry._replace(state=state), map_over_seeds(whole.report)(state)
+    return carry._replace(state=state), _report_all(whole, keys, state)
 
 
 _end_phase_optimised = jax.jit(_end_phase, donate_argnums=3)
@@ -139,9 +139,18 @@ _end_phase_quickly = jit_quickly(_end_phase, donate_argnums=3)
 
 
 @jax.jit
-def report_state(policy: Partitioned[Policy[Any]], state: State) -> dict[str, Array]:
+def report_state(
+    policy: Partitioned[Policy[Any]], keys: dict[str, Array], state: State
+) -> dict[str, Array]:
     """Return what the policy reports of every seed."""
-    reported: dict[str, Array] = map_over_seeds(policy.combine().report)(state)
+    return _report_all(policy.combine(), keys, state)
+
+
+def _report_all(policy: Policy[Any], keys: dict[str, Array], state: State) -> dict[str, Array]:
+    """Map `report` over seeds; the keys count them, since a state may hold no arrays at all."""
+    reported: dict[str, Array] = map_over_seeds(lambda _, own: policy.report(own))(
+        keys["init"], state
+    )
     return reported
 
 

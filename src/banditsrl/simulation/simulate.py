@@ -182,7 +182,7 @@ def _start_or_resume(
     n_rows = ROWS * -(-len(plan.recorded) // ROWS)
     carry = loop.start_run(plan.game, keys, plan.horizon if keeps_history else 0, n_rows)
     carry = make_strong(carry)
-    reports = [_copy_to_host(loop.report_state(plan.game.policy, carry.state))]
+    reports = [_copy_to_host(loop.report_state(plan.game.policy, keys, carry.state))]
     saved = slot.load()
     if saved is None:
         return 0, reports, carry
