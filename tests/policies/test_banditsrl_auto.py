@@ -29,7 +29,7 @@ def auto(problem: banditsrl.FiniteProblem) -> BanditSRLAuto:
     return banditsrl.make_policy("banditsrl-auto", problem, **SMALL)
 
 
-def test_settings_reach_their_part(problem: banditsrl.FiniteProblem) -> None:
+def test_every_setting_reaches_the_part_that_knows_it(problem: banditsrl.FiniteProblem) -> None:
     settings = {"ucb_scale": 0.7, "slack": 1.0, "glrt_scale": 3.0, "batch": 16}
     policy = banditsrl.make_policy("banditsrl-auto", problem, **SMALL, **settings)
     assert policy.explorer.ucb_scale == 0.7
@@ -40,7 +40,7 @@ def test_settings_reach_their_part(problem: banditsrl.FiniteProblem) -> None:
     assert [wide.dim for wide in policy.explorer.wides] == [1 + 2 + 10] * 2
 
 
-def test_parts_must_have_the_same_actions(auto: BanditSRLAuto) -> None:
+def test_the_parts_must_have_the_same_number_of_actions(auto: BanditSRLAuto) -> None:
     explorer = WideUCB((Wide(np.random.default_rng(0).normal(size=(4, 3, 2))),))
     message = "explorer and learner must have the same number of actions, got 3 and 5"
     with pytest.raises(InvalidArgument, match=message):
