@@ -63,7 +63,7 @@ def realizable(on: Setting) -> Iterator[Finding]:
     flat = int((second_half_regret(linucb) == 0).sum())
     times = measured_times(linucb, hls=0)
     yield Finding(
-        "BanditSRL-LinUCB (eig) adds no regret in the last half of 10,000 steps (≥ 95%)",
+        "BanditSRL-LinUCB (eig) adds no regret in the last half of 10,000 steps (≥ 95% of seeds)",
         f"{flat} of {on.n_seeds}; regret {linucb.mean[-1]:.1f} ± {linucb.stderr[-1]:.1f}; HLS "
         f"chosen for good from step {np.median(times.first_hls):.0f} (median), last regret at "
         f"step {np.median(times.last_regret):.0f} (median)",
@@ -75,14 +75,14 @@ def realizable(on: Setting) -> Iterator[Finding]:
         int((second_half_regret(alone) == 0).sum()),
     )
     yield Finding(
-        "BanditSRL-ε-greedy is flat before 50,000 steps, ε-greedy alone is not",
+        "BanditSRL-ε-greedy has flat regret before 50,000 steps, ε-greedy alone does not",
         f"{flat} of {on.n_seeds} seeds flat in the last half, against {still}; regret "
         f"{selecting.mean[-1]:.0f} against {alone.mean[-1]:.0f}",
         flat >= FLAT * on.n_seeds and still == 0,
     )
     wrong = int((linucb.wrong[:, -1] > 0).sum() + (selecting.wrong[:, -1] > 0).sum())
     yield Finding(
-        "no certificate is wrong", f"{wrong} of {2 * on.n_seeds} seeds with one", wrong == 0
+        "no certificate is wrong", f"{wrong} of {2 * on.n_seeds} seeds have a wrong one", wrong == 0
     )
 
 
@@ -91,7 +91,10 @@ def no_hls(on: Setting) -> Iterator[Finding]:
     for name in ("banditsrl-linucb", "banditsrl-egreedy"):
         seen, holds = measure_growth(on.run(name, SHORT))
         yield Finding(
-            f"{name} goes on (last half of 10,000 above two standard errors)", seen, holds
+            f"the regret of {name} keeps growing (by more than two standard errors in the last "
+            "half of 10,000 steps)",
+            seen,
+            holds,
         )
 
 
@@ -103,10 +106,18 @@ def weak_hls(on: Setting) -> Iterator[Finding]:
         seen = f"{hits} of {on.n_seeds}; regret {result.mean[-1]:.1f} ± {result.stderr[-1]:.1f}"
         if loss == "eig":
             chance = on.n_seeds / 6 + 2 * np.sqrt(on.n_seeds * 5 / 36)
-            yield Finding("loss eig does no better than chance (1 in 6)", seen, hits <= chance)
+            yield Finding(
+                "the loss eig selects the weakly HLS candidate no more often than chance (1 in 6)",
+                seen,
+                hits <= chance,
+            )
         else:
             enough = hits >= SETTLED * on.n_seeds
-            yield Finding(f"loss {loss} settles on the weakly HLS one (≥ 85%)", seen, enough)
+            yield Finding(
+                f"the loss {loss} selects the weakly HLS candidate in the end (≥ 85% of seeds)",
+                seen,
+                enough,
+            )
 
 
 def misspecified(on: Setting) -> Iterator[Finding]:
@@ -118,12 +129,12 @@ def misspecified(on: Setting) -> Iterator[Finding]:
     lost = int((~active[:, :, claims]).sum())
     times = measured_times(result)
     yield Finding(
-        "every misspecified candidate is out by 10,000 steps (tight offset)",
-        f"{left} of {on.n_seeds * int((~claims).sum())} still in; last elimination at step "
+        "every misspecified candidate is eliminated within 10,000 steps (tight offset)",
+        f"{left} of {on.n_seeds * int((~claims).sum())} remain; last elimination at step "
         f"{times.last_elimination.max():.0f}",
         left == 0,
     )
-    yield Finding("no realizable candidate is ever out", f"{lost} times", lost == 0)
+    yield Finding("no realizable candidate is ever eliminated", f"{lost} times", lost == 0)
 
 
 def mixing(on: Setting) -> Iterator[Finding]:
@@ -132,12 +143,12 @@ def mixing(on: Setting) -> Iterator[Finding]:
     seen, goes = measure_growth(leader)
     flat = int((second_half_regret(leader) == 0).sum())
     yield Finding(
-        "LEADER goes flat (last half of 50,000)",
-        f"{seen}; {flat} of {on.n_seeds} seeds add none",
+        "the regret of LEADER is flat in the last half of 50,000 steps",
+        f"{seen}; {flat} of {on.n_seeds} seeds add no regret",
         not goes,
     )
     seen, goes = measure_growth(selecting)
-    yield Finding("BanditSRL-LinUCB does not", seen, goes)
+    yield Finding("the regret of BanditSRL-LinUCB is not flat there", seen, goes)
 
 
 CHECKS = {
@@ -169,7 +180,7 @@ def main() -> None:
     )
     parser.add_argument("--seeds", type=int, default=40, help="Number of seeds.")
     arguments = parser.parse_args()
-    lines = ["| problem | instance | claim | seen | holds |", "|---|---|---|---|---|"]
+    lines = ["| problem | instance | claim | observation | holds |", "|---|---|---|---|---|"]
     print("\n".join(lines), flush=True)
     for name in arguments.problems.split(","):
         for instance, problem in instances(name, arguments.reference):

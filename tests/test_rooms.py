@@ -24,8 +24,6 @@ NOT_ROOMS = {"oracles"}
 MAY_PROBE = {
     "core/adapters.py": "it turns outside objects into policies and problems",
     "core/state_files.py": "it identifies functions and objects of any kind in a state file",
-    "experiments/environment.py": "os.sched_getaffinity exists on some systems only",
-    "representations/network.py": "the function of a user may return anything",
     "simulation/checkpoint.py": "only JAX arrays have a weak type",
 }
 """Files that may ask whether an object has a member, and why."""

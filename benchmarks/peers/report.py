@@ -161,14 +161,18 @@ def _format_preamble(rows: list[Row], made: dict[str, Any]) -> list[str]:
         str(n) for n in ([seeds[0]] if len(seeds) == 1 else [seeds[0], seeds[-1]])
     )
     how = (
-        f"Mean regret ± half the 95% interval over {seed_range} seeds; all libraries have the same "
-        "contexts and the same reward noise. Peers: their best setting per problem (*). Ours: one "
-        "setting for all problems. Time is processor time of act and learn per step, without "
-        "compilation (shown separately); memory is what a run adds to the process after imports "
+        f"Regret is the mean ± half the width of its 95% interval over {seed_range} seeds. All "
+        "libraries have the same contexts and the same reward noise. Every other library has its "
+        "best setting for each problem (marked *), and banditsrl has the same settings on all "
+        "problems. Time is the processor time of act and learn per step, without compilation, "
+        "which has a column of its own. Memory is what a run adds to the process after imports "
         "and data."
     )
     cpu, cores = made["machine"].get("cpu", "an unknown machine"), made["machine"].get("cores", "?")
-    where = f"Made on {cpu} ({cores} cores, one thread each) by these commands, and `report.py`:"
+    where = (
+        f"These results were made on {cpu} ({cores} cores, one thread per run) by the following "
+        "commands and by `report.py`:"
+    )
     commands = [f"- `{command}`" for command in made["commands"]]
     return [where, "", *commands, "", how]
 

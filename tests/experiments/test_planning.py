@@ -10,7 +10,7 @@ import pytest
 
 import banditsrl
 from banditsrl.engines.local import InProcess
-from banditsrl.engines.progress import carry_out
+from banditsrl.engines.progress import run_plan
 from banditsrl.experiments import sweep_file as ledger
 from banditsrl.experiments.cell_results import read_result, result_to_json
 from banditsrl.experiments.planning import CellRequest, plan_sweep
@@ -31,7 +31,7 @@ BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 def go(cells: list[CellRequest], directory: Path) -> Any:
     planned = plan_sweep(cells, Store(directory))
     ledger.record(planned, title=cells[0].figure or "Test", command="banditsrl test")
-    return planned, carry_out(planned, InProcess(), command="banditsrl test", display=None)
+    return planned, run_plan(planned, InProcess(), command="banditsrl test", display=None)
 
 
 def test_finished_runs_are_not_done_again(tmp_path: Path) -> None:

@@ -53,7 +53,7 @@ class Training(eqx.Module):
     """
 
     _: KW_ONLY
-    loss: str = setting("weak", "Spectral loss of the network: none, weak or rayleigh.")
+    loss: str = setting("weak", f"Spectral loss of the network: {', '.join(REGULARISERS)}.")
     loss_weight: float = setting(1.0, "Weight c_reg of the spectral loss.")
     optimizer: Any = setting("sgd", "Optimizer: sgd, adam, or an Optax transformation.")
     learning_rate: float = setting(1e-3, "Step size of the optimizer.")

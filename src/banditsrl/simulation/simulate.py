@@ -27,7 +27,7 @@ from banditsrl.numerics.seed_axis import seeds_of_a_network
 from banditsrl.simulation import loop, run_checks
 from banditsrl.simulation.checkpoint import Checkpoint, Slot, make_strong, unpack
 from banditsrl.simulation.collecting import BatchOutcome, collect_result
-from banditsrl.simulation.dealing import Deal, deal_block, name_keys
+from banditsrl.simulation.dealing import deal_block, name_keys
 from banditsrl.simulation.loop import Carry, Game, Steps
 from banditsrl.simulation.result import Result
 
@@ -158,7 +158,9 @@ def _run_batch(
             dealt = deal_block(plan.game.problem, keys, np.asarray(block // BLOCK))
             rows = _rows_of_block(plan.recorded, block)
         steps = Steps(np.asarray(first), np.asarray(last), rows)
-        carry = _play_segment(plan, dealt, steps, carry, np.asarray(block))
+        whole = carry.history
+        carry = loop.play_steps(plan.game, dealt, steps, loop.open_block(carry, block))
+        carry = loop.close_block(carry, whole, block)
         if last in plan.ends:
             carry, report = loop.end_phase(plan.game.policy, keys, np.asarray(last), carry)
             carry = make_strong(carry)
@@ -170,19 +172,6 @@ def _run_batch(
         return outcome
     cut: BatchOutcome = jax.tree.map(lambda leaf: _drop_padding(leaf, len(seeds)), outcome)
     return cut
-
-
-def _play_segment(
-    plan: RunPlan, dealt: Deal, steps: Steps, carry: Carry, block: NDArray[np.int64]
-) -> Carry:
-    """Play some steps of one block; the loop works on that block of the history only."""
-    history = carry.history
-    if history is None:
-        played: Carry = loop.play_steps(plan.game, dealt, steps, carry)
-        return played
-    here = carry._replace(history=loop.read_block_of_all(history, block))
-    after: Carry = loop.play_steps(plan.game, dealt, steps, here)
-    return after._replace(history=loop.write_block_of_all(history, block, after.history))
 
 
 def _start_or_resume(
