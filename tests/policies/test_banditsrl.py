@@ -20,7 +20,7 @@ def problem(three: banditsrl.FiniteProblem) -> banditsrl.FiniteProblem:
     return three
 
 
-def test_levels_are_shared_out_over_candidates_and_phases(
+def test_the_level_is_shared_by_candidates_and_phases(
     problem: banditsrl.FiniteProblem,
 ) -> None:
     policy = BanditSRL(problem.representations, base=banditsrl.LinUCB(), delta=0.06)
@@ -36,7 +36,9 @@ def test_levels_are_shared_out_over_candidates_and_phases(
         assert [float(level) for level in authors.levels(state)] == [0.06, 0.06]
 
 
-def test_one_candidate_is_the_glrt_number_for_number(problem: banditsrl.FiniteProblem) -> None:
+def test_with_one_candidate_the_numbers_are_those_of_the_glrt(
+    problem: banditsrl.FiniteProblem,
+) -> None:
     single = problem.representations[:1]
     base = banditsrl.EpsilonGreedy()
     selecting = BanditSRL(single, base=base, sigma=SIGMA)
@@ -49,7 +51,7 @@ def test_one_candidate_is_the_glrt_number_for_number(problem: banditsrl.FinitePr
     assert np.array_equal(one.certified, other.certified)
 
 
-def test_without_a_test_it_is_the_base_on_the_chosen_representation(
+def test_without_a_test_the_numbers_are_those_of_the_base_alone(
     problem: banditsrl.FiniteProblem,
 ) -> None:
     base = banditsrl.EpsilonGreedy()
@@ -79,7 +81,7 @@ class Remembering:
         return {"n": state["n"] + 1, "phi": state["phi"] + context[action]}
 
 
-def test_a_base_of_its_own_sees_embeddings_is_reset_and_fed_its_own_rounds(
+def test_a_base_with_its_own_state_learns_the_rounds_it_played_and_starts_anew_each_phase(
     problem: banditsrl.FiniteProblem,
 ) -> None:
     policy = BanditSRL(

@@ -74,7 +74,7 @@ def test_the_active_set_is_the_one_of_the_definition(
 
 
 @pytest.mark.parametrize("loss", ["eig", "weak", "weak-normalised", "span"])
-def test_the_smallest_loss_among_the_active_wins(
+def test_the_candidate_of_smallest_loss_in_the_active_set_is_selected(
     problem: banditsrl.FiniteProblem, loss: str
 ) -> None:
     rounds = draw_rounds(problem, 400, seed=3)
@@ -130,7 +130,7 @@ def test_with_the_authors_conventions_the_first_candidate_starts_and_none_comes_
     assert active[:, -1].sum(axis=1).max() < 4
 
 
-def test_best_in_class_needs_a_bound_and_finds_the_base_s(
+def test_best_in_class_takes_the_regret_bound_of_the_base_and_needs_one(
     problem: banditsrl.FiniteProblem,
 ) -> None:
     policy = BanditSRL(problem.representations, base=banditsrl.LinUCB(), sigma=SIGMA, loss="bic")
@@ -169,7 +169,7 @@ def test_the_choice_does_not_depend_on_the_unit_of_the_features(loss: str) -> No
     assert chosen[0] == chosen[1]
 
 
-def test_elimination_follows_the_schedule_of_delta(problem: banditsrl.FiniteProblem) -> None:
+def test_elimination_uses_the_level_after_its_decay(problem: banditsrl.FiniteProblem) -> None:
     """A smaller delta eliminates later: the offset grows with log(1 / delta)."""
     candidates = [problem.representations[0], problem.representations[0].features[..., :4]]
     rounds = draw_rounds(problem, 2_000)
@@ -186,7 +186,7 @@ def test_elimination_follows_the_schedule_of_delta(problem: banditsrl.FiniteProb
     assert active == [[True, False], [True, True]]
 
 
-def test_a_regret_bound_is_known_for_the_schedule_of_the_paper_only(
+def test_epsilon_greedy_has_a_regret_bound_for_the_schedule_of_the_paper_only(
     problem: banditsrl.FiniteProblem,
 ) -> None:
     for epsilon in ("t^-1/2", 0.5):

@@ -33,7 +33,7 @@ def test_an_unknown_epsilon_is_refused(epsilon: Any) -> None:
 
 
 @pytest.mark.parametrize("epsilon", [True, [0.1], 1.5, -0.1, "t^-1", None])
-def test_epsilon_is_a_schedule_a_number_or_a_function(epsilon: Any) -> None:
+def test_anything_but_a_schedule_a_number_or_a_function_is_refused_as_epsilon(epsilon: Any) -> None:
     with pytest.raises(InvalidArgument, match="epsilon must be t\\^-1/3, t\\^-1/2, a number in"):
         banditsrl.EpsilonGreedy(epsilon=epsilon)
 
@@ -47,6 +47,6 @@ def test_epsilon_is_a_schedule_a_number_or_a_function(epsilon: Any) -> None:
         (lambda t: t * jnp.nan, r"epsilon\(1\) must be finite, got nan"),
     ],
 )
-def test_a_function_for_epsilon_is_tried_when_it_is_given(epsilon: Any, message: str) -> None:
+def test_a_function_for_epsilon_is_checked_when_it_is_given(epsilon: Any, message: str) -> None:
     with pytest.raises(InvalidArgument, match=message):
         banditsrl.EpsilonGreedy(epsilon=epsilon)

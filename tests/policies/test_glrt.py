@@ -71,7 +71,9 @@ def test_the_radius_by_determinant_is_tighter(
         banditsrl.GLRT(base, radius="r")
 
 
-def test_a_certified_choice_is_greedy_and_sure(certified: tuple[Any, Any]) -> None:
+def test_a_certified_choice_has_probability_one_and_other_choices_explore(
+    certified: tuple[Any, Any],
+) -> None:
     policy, state = certified
     choices = [policy.act(state, x, None, KEY) for x in range(20)]
     sure = [c for c in choices if c.certified]
@@ -95,7 +97,7 @@ def test_a_scale_of_zero_switches_the_test_off(
     assert not policy.act(state, 0, only, KEY).certified
 
 
-def test_with_one_action_there_is_nothing_to_decide(certified: tuple[Any, Any]) -> None:
+def test_a_single_available_action_is_certified(certified: tuple[Any, Any]) -> None:
     policy, state = certified
     choice = policy.act(state, 0, np.arange(5) == 3, KEY)
     assert bool(choice.certified)
@@ -103,7 +105,7 @@ def test_with_one_action_there_is_nothing_to_decide(certified: tuple[Any, Any]) 
     assert int(choice.action) == 3
 
 
-def test_equal_embeddings_are_one_action() -> None:
+def test_actions_with_equal_embeddings_count_as_one() -> None:
     features = np.ones((1, 3, 2))
     features[0, 2] = [1.0, -1.0]
     policy = banditsrl.GLRT(banditsrl.LinUCB(features, sigma=0.1))
@@ -117,7 +119,7 @@ def test_equal_embeddings_are_one_action() -> None:
     assert np.isinf(policy.act(state, 0, [True, True, False], KEY).glr)
 
 
-def test_the_authors_scale_is_inside_a_square_root(
+def test_the_scale_of_the_authors_conventions_is_inside_a_square_root(
     problem: banditsrl.FiniteProblem,
 ) -> None:
     base = banditsrl.EpsilonGreedy(problem.representations[0], sigma=0.3)
@@ -171,7 +173,9 @@ def test_any_outside_policy_can_be_wrapped_and_learns_its_own_rounds_only(
     assert "maps over seeds" in banditsrl.check_policy(policy, problem)
 
 
-def test_the_base_hands_down_its_settings(problem: banditsrl.FiniteProblem) -> None:
+def test_settings_that_are_not_given_are_those_of_the_base(
+    problem: banditsrl.FiniteProblem,
+) -> None:
     base = banditsrl.LinUCB(problem.representations[0], sigma=0.7, lam=2.0, delta=0.2)
     assert banditsrl.GLRT(base).agreed == (0.7, 2.0, 0.2, "paper")
     assert banditsrl.GLRT(base, sigma=0.1, lam=3.0).agreed == (0.1, 3.0, 0.2, "paper")
@@ -191,7 +195,7 @@ def test_the_test_needs_a_representation_and_a_base_that_acts() -> None:
 
 
 @pytest.mark.parametrize("keeps_data", [True, False])
-def test_a_base_with_phases_keeps_them_under_the_test(keeps_data: bool) -> None:
+def test_a_base_with_phases_keeps_its_phases(keeps_data: bool) -> None:
     """BanditSRL looks at the history at the end of a phase, LEADER does not."""
     problem = banditsrl.make_problem("vardim-misspecified", seed=0)
     candidates = [problem.representations[k] for k in (0, 6, 8)]
@@ -235,7 +239,7 @@ def test_statistics_of_a_base_that_keeps_its_own_do_not_drift(
         (3, [1, 2], r"action must be one index, got shape \(2,\)"),
     ],
 )
-def test_a_round_that_can_not_be_is_refused(
+def test_a_context_or_action_that_does_not_exist_is_refused(
     problem: banditsrl.FiniteProblem, kind: str, context: Any, action: Any, message: str
 ) -> None:
     policy = banditsrl.make_policy(kind, problem)

@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from linear_rounds import (
+    CONTEXT,
     DELTA,
     LAM,
     NORMS,
@@ -27,6 +28,7 @@ from linear_rounds import (
 import banditsrl
 from banditsrl.core.actions import maximisers
 from banditsrl.errors import BanditSRLError, InvalidArgument, InvalidType
+from banditsrl.policies import View
 
 
 def test_played_actions_follow_the_reported_pmf() -> None:
@@ -104,10 +106,45 @@ def test_a_mask_without_actions_and_a_nan_reward_are_refused() -> None:
         learn(state, 0, 0, float("inf"))
 
 
-def test_the_state_is_double_precision_and_the_world_is_not() -> None:
+def test_the_state_is_in_float64_and_the_settings_of_the_caller_stay() -> None:
     state = banditsrl.LinUCB(**SETTINGS).init(jax.random.key(0))
     assert state.ridge.V.dtype == np.float64
     assert jnp.ones(1).dtype == jnp.float32
+
+
+# A rule of one's own.
+
+
+class Proportional(banditsrl.policies.LinearPolicy):
+    """Play in proportion to the norms of the available actions; `pmf` is all that it owes."""
+
+    def pmf(self, view: View) -> Any:
+        norms = jnp.where(view.mask, view.norms, 0.0)
+        return norms / norms.sum()
+
+
+def test_a_rule_owes_only_its_distribution_and_works_alone_and_as_a_base() -> None:
+    mask = np.array([True, False, True, True])
+    expected = np.where(mask, NORMS, 0.0) / NORMS[mask].sum()
+    alone = Proportional(**SETTINGS)
+    around = banditsrl.GLRT(Proportional(**SETTINGS), glrt_scale=0)
+    for policy in (alone, around):
+        state = teach(policy)
+        choices = [policy.act(state, CONTEXT, mask, jax.random.key(seed)) for seed in range(40)]
+        np.testing.assert_allclose(choices[0].pmf, expected, rtol=1e-9)
+        assert {int(choice.action) for choice in choices} == {0, 2, 3}
+
+
+def test_a_class_without_a_rule_cannot_be_used() -> None:
+    with pytest.raises(TypeError, match="abstract"):
+        banditsrl.policies.LinearPolicy()  # type: ignore[abstract]
+    with pytest.raises(TypeError, match="abstract"):
+        banditsrl.policies.RidgePolicy()  # type: ignore[abstract]
+
+
+def test_unavailable_actions_have_a_value_of_minus_infinity() -> None:
+    view = View(*[jnp.zeros(2)] * 3, jnp.asarray([True, False]), *[jnp.zeros(())] * 5)
+    assert view.available(jnp.asarray([1.0, 2.0])).tolist() == [1.0, -math.inf]
 
 
 # The best actions.
@@ -129,6 +166,6 @@ def test_the_maximum_is_attained_up_to_rounding(values: list[float], best: list[
         assert maximisers(jnp.asarray(values, dtype=jnp.float64)).tolist() == best
 
 
-def test_an_infinite_width_leaves_a_choice() -> None:
+def test_several_infinite_values_are_all_maximal() -> None:
     values = jnp.asarray([jnp.inf, 1.0, jnp.inf])
     np.testing.assert_array_equal(maximisers(values), [True, False, True])

@@ -71,7 +71,7 @@ def refreshed(fresh: Any, history: History) -> Any:
 # After a phase.
 
 
-def test_a_round_and_a_phase_are_those_of_its_learner(
+def test_learn_and_refresh_are_those_of_its_network_learner(
     fresh: Any, refreshed: Any, history: History
 ) -> None:
     """Which `test_network_learner` compares with sums in NumPy."""
@@ -203,7 +203,7 @@ def test_an_action_with_the_greedy_one_s_embedding_prevents_a_certificate() -> N
     assert policy.act(state, 0, [True, False, True], KEY).certified
 
 
-def test_the_authors_wait_for_one_batch_of_explored_rounds() -> None:
+def test_with_the_authors_conventions_the_test_waits_for_one_batch_of_explored_rounds() -> None:
     features = [[1.0, 0.0], [0.5, 0.5], [0.2, -0.3]]
     for n_explored, waits in [(7, True), (8, False)]:
         policy, state = copying(features, n_explored=n_explored, conventions="authors")
@@ -214,7 +214,9 @@ def test_the_authors_wait_for_one_batch_of_explored_rounds() -> None:
 
 
 @pytest.mark.parametrize(("gap", "tied"), [(0.0009, True), (0.0011, False)])
-def test_gaps_below_a_thousandth_are_ties_for_the_authors_only(gap: float, tied: bool) -> None:
+def test_gaps_below_a_thousandth_are_ties_with_the_authors_conventions_only(
+    gap: float, tied: bool
+) -> None:
     features = [[1.0, 0.0], [1.0 - gap, 0.0], [0.0, 1.0]]
     policy, state = copying(features, conventions="authors")
     assert bool(policy.act(state, 0, None, KEY).certified) == (not tied)
@@ -222,7 +224,7 @@ def test_gaps_below_a_thousandth_are_ties_for_the_authors_only(gap: float, tied:
     assert plain.act(state, 0, None, KEY).certified
 
 
-def test_the_threshold_of_the_authors_is_theirs() -> None:
+def test_with_the_authors_conventions_the_threshold_is_that_of_their_formula() -> None:
     policy, state = copying([[1.0, 0.0], [0.0, 1.0]], conventions="authors", glrt_scale=5.0)
     beta = 0.2 * math.sqrt(2 * math.log(100) + 2 * math.log1p(2 * 100 / 2)) + 1.0
     found = float(policy.act(state, 0, None, KEY).threshold)

@@ -52,13 +52,13 @@ def test_the_contract_is_kept_with_every_kind_of_context(
 
 
 @pytest.mark.parametrize("name", NETWORKED + FOURIER)
-def test_a_pmf_is_exact_but_for_thompson_sampling(
+def test_the_pmf_is_exact_except_for_thompson_sampling(
     name: str, wheel: banditsrl.FiniteProblem
 ) -> None:
     assert small(name, wheel).pmf_draws == (5 if name.endswith("lints") else 0)
 
 
-def test_the_names_are_all_there() -> None:
+def test_all_names_are_registered() -> None:
     assert set(NETWORKED + FOURIER) <= set(POLICIES)
 
 
@@ -101,7 +101,7 @@ def test_an_unknown_setting_is_refused(
         ("neuralucb", ["loss"]),
     ],
 )
-def test_what_makes_a_special_case_special_can_not_be_set(
+def test_settings_that_define_a_special_case_cannot_be_changed(
     name: str, fixed: list[str], wheel: banditsrl.FiniteProblem
 ) -> None:
     for setting in fixed:

@@ -139,7 +139,9 @@ def wide() -> Network:
     return Network(RNG.normal(size=(1, 2, 300)), layers=(200, 100))
 
 
-def test_weights_start_normal_by_their_fans_with_biases_at_zero(wide: Network) -> None:
+def test_weights_start_normal_with_the_variance_of_their_layer_and_biases_at_zero(
+    wide: Network,
+) -> None:
     weights = wide.init(KEY)
     fans = [(300, 200), (200, 100)]
     for layer, (n_in, n_out) in zip(weights.body, fans, strict=True):
@@ -153,7 +155,7 @@ def test_weights_start_normal_by_their_fans_with_biases_at_zero(wide: Network) -
     assert {leaf.dtype for leaf in jax.tree.leaves(weights)} == {np.dtype(np.float32)}
 
 
-def test_every_key_starts_elsewhere_and_one_key_always_alike(wide: Network) -> None:
+def test_different_keys_give_different_weights_and_one_key_always_the_same(wide: Network) -> None:
     one, same, other = (wide.init(jax.random.key(seed)) for seed in (0, 0, 1))
     assert all(map(np.array_equal, jax.tree.leaves(one), jax.tree.leaves(same)))
     assert not np.allclose(one.omega, other.omega)
@@ -163,7 +165,7 @@ def test_every_key_starts_elsewhere_and_one_key_always_alike(wide: Network) -> N
     )
 
 
-def test_a_module_of_one_s_own_is_where_every_seed_starts() -> None:
+def test_every_seed_starts_at_the_weights_of_a_given_module() -> None:
     module = eqx.nn.MLP(5, 4, 6, 1, key=KEY)
     network = Network(FEATURES, module=module)
     assert (network.dim, network.layers) == (4, ())
@@ -176,7 +178,7 @@ def test_a_module_of_one_s_own_is_where_every_seed_starts() -> None:
     np.testing.assert_allclose(rows, [expected[2], expected[0]], rtol=1e-5, atol=1e-6)
 
 
-def test_a_function_from_a_key_starts_every_seed_elsewhere() -> None:
+def test_a_function_from_a_key_gives_every_seed_its_own_weights() -> None:
     network = Network(FEATURES, module=lambda key: eqx.nn.Linear(5, 4, key=key))
     one, same, other = (network.init(jax.random.key(seed)) for seed in (0, 0, 1))
     assert network.dim == 4

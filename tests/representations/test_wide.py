@@ -19,7 +19,7 @@ def by_formula(wide: Wide, scaling: Scaling, x: np.ndarray) -> np.ndarray:
 
 
 @in_float64
-def test_a_coded_context_is_embedded_by_the_formula_alike_for_every_action() -> None:
+def test_a_coded_context_has_the_embedding_of_the_formula_for_every_action() -> None:
     wide = Wide(Wheel().representations[0], n_features=6)
     x = np.array([0.3, -0.5], dtype=np.float32)
     scaling = Scaling(np.array([0.1, 0.2]), np.array([0.5, 2.0]), np.zeros(0))
@@ -30,7 +30,7 @@ def test_a_coded_context_is_embedded_by_the_formula_alike_for_every_action() -> 
 
 
 @in_float64
-def test_of_a_table_only_the_columns_of_the_context_are_taken() -> None:
+def test_the_columns_of_a_table_are_those_of_the_context_only() -> None:
     problem = banditsrl.make_problem("wheel", n_contexts=7)
     wide = Wide(problem.representations[0])
     features = problem.representations[0].features
@@ -39,7 +39,7 @@ def test_of_a_table_only_the_columns_of_the_context_are_taken() -> None:
 
 
 @in_float64
-def test_of_other_representations_every_action_has_its_row() -> None:
+def test_other_representations_give_one_row_per_action() -> None:
     table = np.random.default_rng(0).normal(size=(4, 3, 2))
     assert Wide(table).rows(1).shape == (3, 2)
     mapped = Mapped(lambda x: x * np.ones((3, 2)), n_actions=3, dim=2)

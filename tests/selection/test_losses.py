@@ -151,7 +151,7 @@ def test_weak_normalised_is_minus_the_smallest_form_of_the_unit_features() -> No
     np.testing.assert_allclose(WeakNormalised()(evidence(candidates)), expected, rtol=1e-9)
 
 
-def test_scaling_the_features_and_their_bound_changes_eig_not_at_all() -> None:
+def test_eig_does_not_change_if_the_features_and_their_bound_are_scaled() -> None:
     candidates = history()
     scaled = [Candidate(5.0 * c.played, 5.0 * c.L) for c in candidates]
     np.testing.assert_allclose(Eig()(evidence(candidates)), Eig()(evidence(scaled)), rtol=1e-9)
@@ -266,13 +266,13 @@ def test_a_loss_is_found_by_its_name() -> None:
         assert isinstance(as_loss(name, None), kind)
 
 
-def test_an_unknown_loss_gives_the_nearest_name() -> None:
+def test_an_unknown_loss_is_refused_with_the_nearest_name() -> None:
     message = "no representation loss named 'weak-normalized'; did you mean 'weak-normalised'"
     with pytest.raises(UnknownName, match=message):
         as_loss("weak-normalized", LinUCB().worst_case_regret)
 
 
-def test_a_loss_stands_for_itself() -> None:
+def test_an_object_that_is_a_loss_is_taken_as_it_is() -> None:
     loss = Eig()
     assert as_loss(loss, LinUCB().worst_case_regret) is loss
     own = BestInClass(regret=regret, gap=0.5)
@@ -296,7 +296,7 @@ def test_bic_takes_the_regret_bound_of_its_base_and_keeps_its_settings() -> None
     np.testing.assert_allclose(loss.bound(evidence(candidates)), expected, rtol=1e-12)
 
 
-def test_bic_works_with_the_bound_of_e_greedy_and_not_with_a_base_without_one() -> None:
+def test_bic_works_with_the_bound_of_epsilon_greedy_and_not_with_a_base_without_a_bound() -> None:
     found = evidence(history())
     greedy, uniform = (
         as_loss("bic", EpsilonGreedy().worst_case_regret),

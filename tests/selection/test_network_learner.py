@@ -110,7 +110,7 @@ def test_within_a_phase_the_statistics_are_those_of_ridge_regression(
     assert float(state.largest_norm) == pytest.approx(seen, rel=1e-6)
 
 
-def test_without_a_refit_theta_is_the_output_layer_and_stays(history: History) -> None:
+def test_without_a_refit_theta_is_the_output_layer_and_does_not_change(history: History) -> None:
     who = learner(refit="none")
     first = _init(who, KEY)
     assert np.array_equal(first.ridge.theta, first.weights.omega)
@@ -135,7 +135,7 @@ def test_refitting_by_sgd_moves_theta_one_step_per_round() -> None:
     np.testing.assert_allclose(state.ridge.theta, theta, rtol=1e-5, atol=1e-7)
 
 
-def test_one_batch_of_explored_rounds_is_a_batch(fresh: NetworkState) -> None:
+def test_a_batch_exists_from_as_many_explored_rounds_as_it_has(fresh: NetworkState) -> None:
     found = [
         bool(learner().has_batch(fresh._replace(n_explored=jnp.asarray(n)))) for n in (7, 8, 9)
     ]

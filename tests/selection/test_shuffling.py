@@ -44,7 +44,7 @@ def test_shuffles_of_different_salts_differ() -> None:
                 assert (one == other).mean() < 0.1  # one in `size` by chance
 
 
-def test_every_position_goes_everywhere_about_equally_often() -> None:
+def test_every_position_is_moved_to_every_place_about_equally_often() -> None:
     n, size = 7000, 7
     salts = np.random.default_rng(0).integers(2**32, size=n, dtype=np.uint32)
     positions = np.broadcast_to(np.arange(size, dtype=np.uint32), (n, size))

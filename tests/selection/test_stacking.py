@@ -44,7 +44,7 @@ def test_two_weights_are_those_of_a_direct_search(seed: int) -> None:
 
 @in_float64
 @pytest.mark.parametrize("seed", range(6))
-def test_more_weights_lose_little_against_a_direct_search(seed: int) -> None:
+def test_more_than_two_weights_are_almost_as_good_as_those_of_a_direct_search(seed: int) -> None:
     rng = np.random.default_rng(seed)
     stack = seen(rng, 30, rng.uniform(0.0, 0.5, 4))
     w, best = np.asarray(fit_weights(stack)), direct(stack)
@@ -59,7 +59,7 @@ def test_more_weights_lose_little_against_a_direct_search(seed: int) -> None:
 
 
 @in_float64
-def test_without_rounds_weights_are_equal_and_one_predictor_has_all() -> None:
+def test_without_rounds_weights_are_equal_and_a_single_predictor_has_weight_one() -> None:
     np.testing.assert_allclose(fit_weights(empty_stack(3)), np.full(3, 1 / 3))
     np.testing.assert_allclose(fit_weights(empty_stack(1)), [1.0])
 
@@ -73,7 +73,7 @@ def test_a_round_that_does_not_count_changes_nothing() -> None:
 
 
 @in_float64
-def test_what_was_seen_counts_half_in_the_next_phase_and_the_start_stays() -> None:
+def test_what_was_seen_counts_half_in_the_next_phase_but_the_initial_sums_count_in_full() -> None:
     stack = seen(np.random.default_rng(1), 5, np.array([0.1, 0.2]))
     half = fade(stack)
     np.testing.assert_allclose(half.gram, np.eye(2) + 0.5 * (np.asarray(stack.gram) - np.eye(2)))

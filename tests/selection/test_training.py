@@ -153,7 +153,9 @@ deal_batch = eqx.filter_jit(_deal_batch)
 
 
 @pytest.mark.parametrize("loss", ["none", "weak", "rayleigh"])
-def test_a_pass_with_certified_rounds_and_an_incomplete_batch_is_replayed(loss: str) -> None:
+def test_a_pass_with_certified_rounds_and_an_incomplete_batch_is_that_by_hand(
+    loss: str,
+) -> None:
     training, weights = Training(loss=loss, **SGD), start()
     history = rounds(10, certified=[0, 3, 4, 8])
     after, losses = run(training, weights, history)
@@ -182,7 +184,7 @@ def test_weights_carry_over_from_phase_to_phase() -> None:
     assert_close(weights, parts)
 
 
-def test_adam_is_adam() -> None:
+def test_adam_takes_the_steps_of_its_formula() -> None:
     settings = {**SGD, "optimizer": "adam", "learning_rate": 0.01, "passes": 3}
     weights, history, whole = start(), rounds(BATCH), np.arange(BATCH)
     after, _ = run(Training(loss="none", **settings), weights, history)
@@ -238,7 +240,7 @@ def test_the_squared_error_never_sees_a_certified_round() -> None:
     assert_close(expected, parts)
 
 
-def test_the_spectral_loss_sees_where_certified_rounds_were_but_not_what_they_paid() -> None:
+def test_the_spectral_loss_sees_certified_rounds_but_not_their_rewards() -> None:
     training, weights, certified = Training(loss="weak", **SGD), start(), [1, 2, 5, 7]
     expected, _ = run(training, weights, rounds(8, certified))
     found, _ = run(training, weights, rounds(8, certified, rewards=np.nan))
@@ -248,7 +250,7 @@ def test_the_spectral_loss_sees_where_certified_rounds_were_but_not_what_they_pa
         assert not np.allclose(found.body[0].matrix, expected.body[0].matrix, rtol=1e-3)
 
 
-def test_what_lies_beyond_the_last_round_is_not_looked_at() -> None:
+def test_training_does_not_look_beyond_the_last_round() -> None:
     training, weights, history = Training(loss="weak", **SGD), start(), rounds(6)
     expected, _ = run(training, weights, history)
     with jax.enable_x64(True):
@@ -331,7 +333,7 @@ def test_a_phase_takes_its_passes_in_steps_of_a_batch() -> None:
         assert int(training.n_updates(jnp.asarray(n), jnp.asarray(explored))) == expected
 
 
-def test_the_cosine_schedule_falls_to_nothing_over_the_steps_that_are_taken() -> None:
+def test_the_cosine_schedule_falls_to_zero_over_the_steps_that_are_taken() -> None:
     """Including when the number of steps is capped."""
     training = Training(
         loss="none", optimizer=TICKING, batch=4, passes=3, schedule="cosine", max_updates=5

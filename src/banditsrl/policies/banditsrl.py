@@ -81,7 +81,8 @@ class BanditSRL(PolicyAroundBase[BanditSRLState]):
 
     def __check_init__(self) -> None:
         above("gamma", self.gamma, 1.0)
-        OFFSETS[self._offset]
+        if self.offset is not None:
+            OFFSETS[self.offset]  # those of the conventions exist
         loss = self._loss
         if isinstance(loss, BestInClass) and loss.regret is None:
             raise InvalidArgument(
