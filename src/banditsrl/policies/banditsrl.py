@@ -52,10 +52,11 @@ class BanditSRL(PolicyAroundBase[BanditSRLState]):
 
     Args:
         representations: The candidates Phi; they may differ in dimension.
-        base: Any no-regret algorithm. A linear policy shares the statistics; an object with `init`,
-            `act` and `learn` sees the current embedding (A, d) as its context, padded with zeros to
-            the largest dimension, is fed the rounds that it played, and starts anew each phase (or,
-            if it has a true attribute `replays`, is fed all past rounds in the new embedding).
+        base: Any no-regret algorithm. A linear policy shares the statistics. Any other object with
+            `init`, `act` and `learn` sees the current embedding (A, d), padded with zeros to the
+            largest dimension, as its context. It learns from the rounds that it played and starts
+            from its initial state in each phase. If it has a true attribute `replays`, it learns
+            from all past rounds in the new embedding instead.
         loss: The name of a representation loss (see `LOSSES`), or a `Loss`.
         gamma: Growth of the phases, t_{j+1} = ceil(gamma t_j).
         offset: "paper" (constant 40) or "tight" (the authors' experiments).

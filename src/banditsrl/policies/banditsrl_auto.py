@@ -36,13 +36,13 @@ from jax.typing import ArrayLike
 from banditsrl.arguments import above, at_least, check_action, check_mask, check_reward
 from banditsrl.core.actions import draw_best
 from banditsrl.core.history import History
-from banditsrl.core.policy import Choice
+from banditsrl.core.policy import Choice, RidgeSettings
 from banditsrl.core.representation import Context, Representation
 from banditsrl.core.settings import setting
 from banditsrl.errors import InvalidArgument
 from banditsrl.numerics.precision import in_float64
 from banditsrl.numerics.seed_axis import seeds_of_a_network
-from banditsrl.policies.tested_policy import TestedPolicy
+from banditsrl.policies.tested_policy import DEFAULTS, TestedPolicy
 from banditsrl.policies.wide_ucb import WideState, WideUCB
 from banditsrl.selection.certificate import Certificate, Verdict
 from banditsrl.selection.network_learner import NetworkLearner, NetworkState
@@ -113,6 +113,11 @@ class BanditSRLAuto(TestedPolicy[AutoState]):
                 "explorer and learner must have the same number of actions, "
                 f"got {self.explorer.n_actions} and {self.learner.network.n_actions}."
             )
+
+    @property
+    def inherited(self) -> RidgeSettings:
+        """The network's ridge parameter, and the defaults otherwise."""
+        return DEFAULTS._replace(lam=self.learner.lam)
 
     @property
     def certificate(self) -> Certificate:
