@@ -168,7 +168,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     monkeypatch.chdir(tmp_path)
     if HAS_COVERTYPE:
         monkeypatch.setenv("BANDITSRL_DATA", str(DATA))
-    monkeypatch.setattr(timing, "CASES", (timing.Case("vardim-realizable", "greedy", 50, 2),))
+    monkeypatch.setattr(timing, "CASES", (timing.TimedCase("vardim-realizable", "greedy", 50, 2),))
     instance = banditsrl.make_problem("vardim-weak-hls")  # instead of the authors' instance
     for name in ("vardim-weak-hls", "mixing", "mine", "known"):
         banditsrl.problems.write_problem(instance, tmp_path / f"{name}.json")

@@ -135,7 +135,7 @@ def test_names_are_listed() -> None:
 
 
 def test_the_speed_of_a_step_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(timing, "CASES", (timing.Case("vardim-realizable", "greedy", 50, 2),))
+    monkeypatch.setattr(timing, "CASES", (timing.TimedCase("vardim-realizable", "greedy", 50, 2),))
     result = CliRunner().invoke(cli.app, ["bench", "--json"])
     found = json.loads(result.stdout)
     assert list(found) == ["numpy", "greedy"]
