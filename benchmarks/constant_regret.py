@@ -15,9 +15,11 @@ os.environ.setdefault("XLA_FLAGS", "--xla_cpu_multi_thread_eigen=false")
 
 import banditsrl
 
+FIRST_SEED_HELP = "First seed; seeds are numbered consecutively from here."
 
-def measured(problem: Any, horizon: int, seeds: range, **settings: Any) -> str:
-    """`banditsrl-auto` on one problem, in words."""
+
+def measure(problem: Any, horizon: int, seeds: range, **settings: Any) -> str:
+    """Run `banditsrl-auto` on one problem, and return its line of the output."""
     policy = banditsrl.make_policy("banditsrl-auto", problem, **settings)
     tenth = horizon // 10
     steps = [tenth, horizon - tenth, horizon]
@@ -36,14 +38,16 @@ def measured(problem: Any, horizon: int, seeds: range, **settings: Any) -> str:
 def main() -> None:
     """Measure every problem."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--problems", default="wheel,mushroom")
-    parser.add_argument("--horizon", type=int, default=100_000)
-    parser.add_argument("--seeds", type=int, default=10)
-    parser.add_argument("--first-seed", type=int, default=400)
+    parser.add_argument(
+        "--problems", default="wheel,mushroom", help="Problems, separated by commas."
+    )
+    parser.add_argument("--horizon", type=int, default=100_000, help="Steps of each run.")
+    parser.add_argument("--seeds", type=int, default=10, help="Number of seeds.")
+    parser.add_argument("--first-seed", type=int, default=400, help=FIRST_SEED_HELP)
     arguments = parser.parse_args()
     seeds = range(arguments.first_seed, arguments.first_seed + arguments.seeds)
     for name in arguments.problems.split(","):
-        print(measured(banditsrl.make_problem(name), arguments.horizon, seeds), flush=True)
+        print(measure(banditsrl.make_problem(name), arguments.horizon, seeds), flush=True)
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@ from pathlib import Path
 import polars as pl
 
 from banditsrl.engines.engine import Engine
-from banditsrl.engines.progress import carry_out
+from banditsrl.engines.progress import run_plan
 from banditsrl.experiments.planning import CellRequest, SweepPlan, plan_sweep
 from banditsrl.experiments.store import Store
 
@@ -23,7 +23,7 @@ GREEDY = CellRequest(
 def run_cell(engine: Engine, directory: Path, cell: CellRequest = GREEDY) -> SweepPlan:
     """Run a cell into a folder; every run must succeed."""
     plan = plan_sweep([cell], Store(directory))
-    outcomes = carry_out(plan, engine, command="test", display=None)
+    outcomes = run_plan(plan, engine, command="test", display=None)
     assert [outcome.error for outcome in outcomes] == [None] * len(plan.jobs)
     return plan
 

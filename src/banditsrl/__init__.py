@@ -33,8 +33,9 @@ from banditsrl.simulation.result import Result
 from banditsrl.simulation.simulate import simulate
 from banditsrl.theory.diagnosis import Diagnosis, diagnose
 from banditsrl.theory.guarantees import theory
+from banditsrl.version import VERSION
 
-__version__ = "0.2.0"
+__version__ = VERSION
 
 __all__ = [
     "GLRT",

@@ -1,6 +1,7 @@
-"""Every registered policy keeps the contract, and each way to break it is caught by name."""
+"""Every registered policy keeps the contract, and every way to break it is reported by name."""
 
 import dataclasses
+from functools import partial
 from typing import Any
 
 import jax
@@ -10,7 +11,7 @@ import pytest
 
 import banditsrl
 from banditsrl.errors import ContractViolation, InvalidArgument
-from banditsrl.policies import POLICIES, untested
+from banditsrl.policies import POLICIES, LinearPolicy, View
 from banditsrl.representations import Network
 
 
@@ -25,7 +26,7 @@ def test_every_registered_policy_keeps_the_contract(
 
 def _network_of(name: str, problem: banditsrl.FiniteProblem) -> object:
     policy = banditsrl.make_policy(name, problem)
-    return getattr(getattr(policy, "certifier", policy), "network", None)
+    return getattr(getattr(policy, "learner", policy), "network", None)
 
 
 class Good:
@@ -36,7 +37,7 @@ class Good:
 
     def act(self, state: Any, context: Any, mask: Any, key: Any) -> banditsrl.Choice:
         action = jax.random.categorical(key, jnp.where(mask, 0.0, -jnp.inf))
-        return untested(action, mask / mask.sum())
+        return banditsrl.Choice.without_test(action, mask / mask.sum())
 
     def learn(self, state: Any, context: Any, action: Any, reward: Any) -> Any:
         return {"n": state["n"] + 1}
@@ -127,7 +128,7 @@ class Counting(Good):
 
     def act(self, state: Any, context: Any, mask: Any, key: Any) -> banditsrl.Choice:
         pmf = jnp.where(jnp.arange(5) == 0, 1 - 0.1 / self.t, 0.1 / self.t / 4)
-        return untested(jnp.zeros((), dtype=int), pmf)
+        return banditsrl.Choice.without_test(jnp.zeros((), dtype=int), pmf)
 
     def learn(self, state: Any, context: Any, action: Any, reward: Any) -> Any:
         self.t += 1
@@ -188,3 +189,97 @@ def test_a_base_without_a_hash_runs_compiled(problem: banditsrl.FiniteProblem) -
     assert result.regret.shape == (2, 10)
     agent = banditsrl.Agent(policy)
     agent.learn(3, agent.act(3), 0.5)
+
+
+class Softmax:
+    """A base in plain `jax.numpy`, for one seed, by somebody who never heard of an axis of seeds.
+
+    It sees embeddings (n_actions, dim), or indices into a table of them.
+    """
+
+    def __init__(self, dim: int, table: Any = None) -> None:
+        self.dim, self.table = dim, table
+
+    def init(self, key: Any) -> Any:
+        return {"V": jnp.eye(self.dim), "b": jnp.zeros(self.dim), "largest": jnp.zeros(())}
+
+    def act(self, state: Any, context: Any, mask: Any, key: Any) -> banditsrl.Choice:
+        phi = context if self.table is None else jnp.asarray(self.table)[context]
+        values = phi @ jnp.linalg.solve(state["V"], state["b"])
+        widths = jnp.sqrt(jnp.diag(phi @ jnp.linalg.inv(state["V"]) @ phi.T))
+        optimistic = jnp.where(mask, values + state["largest"] * widths, -jnp.inf)
+        weights = jnp.where(optimistic > optimistic.max() - 1.0, jax.nn.softmax(optimistic), 0.0)
+        pmf = weights / weights.sum()
+        return banditsrl.Choice.without_test(jax.random.choice(key, len(pmf), p=pmf), pmf)
+
+    def learn(self, state: Any, context: Any, action: Any, reward: Any) -> Any:
+        phi = (context if self.table is None else jnp.asarray(self.table)[context])[action]
+        largest = jnp.maximum(state["largest"], jnp.sqrt((phi**2).sum()))
+        V, b = state["V"] + jnp.outer(phi, phi), state["b"] + reward * phi
+        return {"V": V, "b": b, "largest": largest}
+
+
+class Boltzmann(LinearPolicy):
+    """A rule on ridge statistics that reduces without naming an axis."""
+
+    def pmf(self, view: View) -> jax.Array:
+        values = view.available(view.values + view.norms)
+        weights = jnp.exp(5.0 * (values - values.max()))
+        return weights / weights.sum()
+
+
+OUTSIDE = (
+    "outside base under BanditSRL",
+    "outside base under GLRT",
+    "linear rule alone",
+    "linear rule under GLRT",
+    "linear rule under BanditSRL",
+    "linear rule with its own statistics",
+)
+
+
+def policy_around_outside_code(name: str, problem: banditsrl.FiniteProblem) -> Any:
+    candidates = problem.representations
+    table, dim = candidates[0].features, max(candidate.dim for candidate in candidates)
+    alone = Boltzmann(candidates[0], sigma=0.3)
+    on_table = Softmax(table.shape[2], table)
+    select = partial(banditsrl.BanditSRL, candidates, sigma=0.3)
+    policies = (
+        select(base=Softmax(dim)),
+        banditsrl.GLRT(on_table, representation=candidates[0], sigma=0.3),
+        alone,
+        banditsrl.GLRT(alone),
+        select(base=Boltzmann()),
+        select(base=Boltzmann(), warm_start=False),
+    )
+    return policies[OUTSIDE.index(name)]
+
+
+def test_an_outside_base_in_plain_code_keeps_the_contract(three: banditsrl.FiniteProblem) -> None:
+    dim = max(candidate.dim for candidate in three.representations)
+    assert len(banditsrl.check_policy(Softmax(dim), three, representation=0)) == 9
+    table = three.representations[0].features
+    assert len(banditsrl.check_policy(Softmax(table.shape[2], table), three)) == 9
+
+
+def test_a_linear_rule_that_names_no_axis_keeps_the_contract(
+    three: banditsrl.FiniteProblem,
+) -> None:
+    policy = Boltzmann(three.representations[0], sigma=0.3)
+    assert len(banditsrl.check_policy(policy, three)) == 9
+
+
+@pytest.mark.parametrize("name", OUTSIDE)
+def test_plain_code_gives_each_of_forty_seeds_what_it_gives_that_seed_alone(
+    name: str, three: banditsrl.FiniteProblem, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    policy, steps = policy_around_outside_code(name, three), [1, 2, 64, 100, 200]
+    settings: dict[str, Any] = {"horizon": 200, "steps": steps}
+    together = banditsrl.simulate(three, policy, seeds=40, **settings)
+    assert len(np.unique(together.regret[:, -1])) > 20
+    among_copies = banditsrl.simulate(three, policy, seeds=[17], **settings)
+    np.testing.assert_array_equal(among_copies.regret, together.regret[[17]])
+    monkeypatch.setattr("banditsrl.simulation.simulate.SEEDS_AT_ONCE", 1)
+    alone = banditsrl.simulate(three, policy, seeds=40, **settings)
+    np.testing.assert_array_equal(alone.regret, together.regret)
+    np.testing.assert_array_equal(alone.certified, together.certified)

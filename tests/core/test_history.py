@@ -1,4 +1,4 @@
-"""The history: blocks cut out and put back, folds, and what a simulation writes into it."""
+"""A history holds the rounds that were written, block by block, however they were written."""
 
 from typing import Any, NamedTuple
 
@@ -11,11 +11,15 @@ import banditsrl
 from banditsrl.core.history import (
     BLOCK,
     History,
+    append_round,
     empty_history,
     fold_blocks,
     read_block,
+    resize,
     write_block,
+    write_rounds,
 )
+from banditsrl.errors import InvalidArgument
 
 
 @pytest.fixture
@@ -36,17 +40,17 @@ def history() -> History:
 
 def test_a_fold_sees_the_rounds_that_happened_and_no_others(history: History) -> None:
     with jax.enable_x64(True):
-        total = fold_blocks(history, jnp.zeros(2), lambda sums, rounds: sums + _weighed(rounds))
+        total = fold_blocks(history, jnp.zeros(2), lambda sums, rounds: sums + _weigh(rounds))
     contexts, rewards = np.asarray(history.contexts), np.asarray(history.rewards)
     expected = sum(contexts[t] * rewards[t] for t in range(2_500))
     np.testing.assert_allclose(total, expected, rtol=1e-10)
 
 
-def _weighed(rounds: Any) -> Any:
+def _weigh(rounds: Any) -> Any:
     return (rounds.contexts * (rounds.rewards * rounds.valid)[:, None]).sum(axis=0)
 
 
-def test_a_block_put_back_changes_its_own_rounds_only(history: History) -> None:
+def test_a_block_that_is_written_back_changes_its_own_rounds_only(history: History) -> None:
     with jax.enable_x64(True):
         block = read_block(history, np.asarray(BLOCK))
         assert int(block.n) == 2_500 - BLOCK
@@ -59,6 +63,108 @@ def test_a_block_put_back_changes_its_own_rounds_only(history: History) -> None:
     np.testing.assert_array_equal(after.contexts, history.contexts)
     assert int(after.n) == BLOCK + 700
     assert after.n.dtype == history.n.dtype
+
+
+def random_rounds(n: int, *trailing: int) -> tuple[Any, Any, Any, Any]:
+    """Contexts that are a pytree of two arrays, actions, rewards and certificates of n rounds."""
+    rng = np.random.default_rng(n)
+    contexts = {
+        "x": rng.normal(size=(n, 3, *trailing)),
+        "user": rng.integers(100, size=(n, *trailing)),
+    }
+    actions = rng.integers(5, size=(n, *trailing))
+    return contexts, actions, rng.normal(size=(n, *trailing)), rng.random((n, *trailing)) < 0.5
+
+
+def assert_rounds(history: History, rounds: tuple[Any, Any, Any, Any], first: int = 0) -> None:
+    """The rounds behind the first `first` are these, and nothing is behind them."""
+    n = len(rounds[1])
+    np.testing.assert_array_equal(np.asarray(history.n), first + n)
+    found = (history.contexts, history.actions, history.rewards, history.certified)
+    for buffer, values in zip(jax.tree.leaves(found), jax.tree.leaves(rounds), strict=True):
+        np.testing.assert_array_equal(np.asarray(buffer)[first : first + n], values)
+        assert not np.asarray(buffer)[first + n :].any()
+
+
+EXAMPLE = {"x": np.zeros(3), "user": np.zeros((), dtype=np.int64)}
+
+
+def test_several_rounds_written_at_once_are_those_rounds_appended_one_by_one() -> None:
+    rounds = random_rounds(7)
+    with jax.enable_x64(True):
+        appended = empty_history(EXAMPLE, 10)
+        for t in range(7):
+            appended = append_round(appended, *jax.tree.map(lambda leaf, t=t: leaf[t], rounds))
+        written = write_rounds(empty_history(EXAMPLE, 10), 0, *rounds)
+    assert_rounds(appended, rounds)
+    assert_rounds(written, rounds)
+    for one, other in zip(jax.tree.leaves(appended), jax.tree.leaves(written), strict=True):
+        assert one.dtype == other.dtype
+        np.testing.assert_array_equal(one, other)
+
+
+def test_rounds_are_written_behind_those_that_are_there() -> None:
+    before, after = random_rounds(5), random_rounds(4)
+    with jax.enable_x64(True):
+        history = write_rounds(empty_history(EXAMPLE, 10), 0, *before)
+        history = jax.jit(write_rounds)(history, jnp.asarray(5), *after)
+    both = jax.tree.map(lambda *leaves: np.concatenate(leaves), before, after)
+    assert_rounds(history, both)
+
+
+def test_a_trailing_axis_of_seeds_passes_through() -> None:
+    """Three seeds along the last axis hold what three histories hold."""
+    rounds, n_seeds = random_rounds(6, 3), 3
+    with jax.enable_x64(True):
+        empty = empty_history(EXAMPLE, 10)
+        seeds = jax.tree.map(lambda leaf: jnp.repeat(leaf[..., None], n_seeds, axis=-1), empty)
+        together = write_rounds(seeds, 0, *rounds)
+        assert together.n.shape == (n_seeds,)
+        block = read_block(together, 0)
+        back = write_block(seeds, 0, block)
+        for seed in range(n_seeds):
+            own = jax.tree.map(lambda leaf, s=seed: leaf[..., s], rounds)
+            for history in (together, block, back):
+                assert_rounds(jax.tree.map(lambda leaf, s=seed: leaf[..., s], history), own)
+
+
+def test_values_are_kept_in_the_types_of_the_buffers() -> None:
+    with jax.enable_x64(True):
+        history = empty_history(np.zeros(2, dtype=np.float32), 4)
+        history = write_rounds(history, 0, np.ones((2, 2)), np.array([1, 2]), [1, 0], [1, 0])
+    kinds = [leaf.dtype.name for leaf in history]
+    assert kinds == ["float32", "int32", "float64", "bool", "int32"]
+
+
+def test_a_full_history_refuses_another_round() -> None:
+    history = empty_history(0, 1)._replace(n=np.int32(BLOCK))
+    message = (
+        f"history must have room for one more round, got {BLOCK} rounds in a history of capacity "
+        f"{BLOCK}"
+    )
+    with pytest.raises(InvalidArgument, match=message):
+        append_round(history, 0, 0, 0.0)
+
+
+def test_resizing_keeps_the_rounds_and_changes_the_room() -> None:
+    rounds = random_rounds(7)
+    with jax.enable_x64(True):
+        history = write_rounds(empty_history(EXAMPLE, 10), 0, *rounds)
+    for capacity in (7, 8, BLOCK, 3 * BLOCK):
+        resized = resize(history, capacity)
+        assert resized.capacity == capacity
+        assert_rounds(resized, rounds)
+        for one, other in zip(jax.tree.leaves(resized), jax.tree.leaves(history), strict=True):
+            assert one.dtype == other.dtype
+    assert_rounds(resize(resize(history, 7), BLOCK), rounds)
+
+
+def test_an_empty_history_can_be_cut_to_nothing_and_given_room_again() -> None:
+    nothing = resize(empty_history(EXAMPLE, 1), 0)
+    assert nothing.capacity == 0
+    again = resize(nothing, BLOCK)
+    assert again.capacity == BLOCK
+    assert int(again.n) == 0
 
 
 class Seen(NamedTuple):
@@ -81,7 +187,7 @@ class Watching:
     def act(self, state: Seen, context: Any, mask: Any, key: Any) -> banditsrl.Choice:
         action = jax.random.randint(key, (), 0, self.n_actions)
         pmf = jnp.full(self.n_actions, 1 / self.n_actions)
-        return banditsrl.policies.untested(action, pmf)
+        return banditsrl.Choice.without_test(action, pmf)
 
     def learn(self, state: Seen, context: Any, action: Any, reward: Any) -> Seen:
         n = state.n + 1

@@ -1,4 +1,4 @@
-"""States on disk: identical choices after loading, and clear refusals."""
+"""A state that is saved and loaded chooses alike, and what is no state file is refused."""
 
 import functools
 import json
@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import banditsrl
-from banditsrl.core import state_files as storage
+from banditsrl.core import state_files
 from banditsrl.errors import StateFileError
 
 KEY = jax.random.key(0)
@@ -57,10 +57,10 @@ def test_a_file_of_another_version_is_refused(
     saved: tuple[Path, Any, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path, policy, state = saved
-    monkeypatch.setattr(storage, "SCHEMA", 99)
+    monkeypatch.setattr(state_files, "SCHEMA", 99)
     banditsrl.save_state(path, policy, state)
     monkeypatch.undo()
-    with pytest.raises(StateFileError, match="schema must be 2, got 99; it was written by another"):
+    with pytest.raises(StateFileError, match="schema must be 3, got 99; it was written by another"):
         banditsrl.load_state(path, policy)
 
 
@@ -82,7 +82,7 @@ def test_descriptions_are_json_and_tell_functions_apart(problem: banditsrl.Finit
         return 0.5 / t
 
     one = banditsrl.EpsilonGreedy(problem.representations[0], epsilon=halves)
-    described = json.loads(json.dumps(storage.describe(one)))
+    described = json.loads(json.dumps(state_files.describe(one)))
     assert described["class"] == "EpsilonGreedy"
     assert described["epsilon"]["function"].endswith("halves")
 
@@ -124,7 +124,7 @@ def test_a_file_of_the_first_version_is_called_that(saved: tuple[Path, Any, Any]
         np.savez(
             file, header=np.array(json.dumps({"schema": 1, "keys": [False]})), leaf0=np.ones(1)
         )
-    with pytest.raises(StateFileError, match="schema must be 2, got 1; it was written by another"):
+    with pytest.raises(StateFileError, match="schema must be 3, got 1; it was written by another"):
         banditsrl.load_state(path, policy)
 
 

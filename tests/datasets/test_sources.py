@@ -1,4 +1,4 @@
-"""Is a data file found in the right order, checked whoever brings it, and never half-written?"""
+"""Is a data file looked for in the right order, always checked, and never half-written?"""
 
 import gzip
 import hashlib
@@ -26,7 +26,7 @@ PACKED = gzip.compress(CONTENT)
 
 @pytest.fixture(autouse=True)
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty cache, no named folder, and a pip that brings nothing."""
+    """An empty cache, no named folder, and a pip that downloads nothing."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setenv("no_proxy", "127.0.0.1")
     monkeypatch.delenv("BANDITSRL_DATA", raising=False)
@@ -42,7 +42,7 @@ def script(folder: Path, line: str) -> str:
 
 
 class Server:
-    """Answers on this machine, and how often they were asked for."""
+    """A web server on this machine that counts its requests."""
 
     def __init__(self) -> None:
         self.answers: dict[str, bytes] = {}

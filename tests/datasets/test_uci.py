@@ -1,4 +1,4 @@
-"""Are the data sets what UCI published, and their parsed numbers kept and checked?"""
+"""Are the data sets what UCI published, and are their parsed numbers stored and checked?"""
 
 import gzip
 import hashlib
@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from beside import DATA, HAS_COVERTYPE
+from shared_files import DATA, HAS_COVERTYPE
 
 import banditsrl
 from banditsrl.datasets import sources

@@ -5,10 +5,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from banditsrl.cli.main import app
 from typer.testing import CliRunner
 
 import banditsrl
+from banditsrl.cli.commands import app
 from banditsrl.errors import InvalidArgument
 from banditsrl.experiments.building import (
     build_policy,
@@ -58,18 +58,16 @@ def test_without_a_policy_one_that_fits_is_chosen(problem: banditsrl.FiniteProbl
     assert default_policy(banditsrl.make_problem("wheel")) == "banditsrl-auto"
 
 
-def test_a_command_without_a_policy_builds_its_problem_once(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_command_without_a_policy_builds_its_problem_once() -> None:
     make, built = PROBLEMS["mixing"], []
 
     def make_and_count(seed: int = 0) -> Any:
         built.append(seed)
         return make(seed=seed)
 
-    monkeypatch.setitem(PROBLEMS._entries, "mixing", make_and_count)
     arguments = ["run", "mixing", "--set", "seed=17", "--horizon", "20", "--seeds", "2", "--quiet"]
-    assert CliRunner().invoke(app, arguments).exit_code == 0
+    with PROBLEMS.temporary("mixing", make_and_count):
+        assert CliRunner().invoke(app, arguments).exit_code == 0
     assert built == [17]
 
 

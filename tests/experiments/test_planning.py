@@ -10,9 +10,9 @@ import pytest
 
 import banditsrl
 from banditsrl.engines.local import InProcess
-from banditsrl.engines.progress import carry_out
+from banditsrl.engines.progress import run_plan
 from banditsrl.experiments import sweep_file as ledger
-from banditsrl.experiments.cell_results import as_numbers, stored_result
+from banditsrl.experiments.cell_results import read_result, result_to_json
 from banditsrl.experiments.planning import CellRequest, plan_sweep
 from banditsrl.experiments.store import Store
 
@@ -31,7 +31,7 @@ BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 def go(cells: list[CellRequest], directory: Path) -> Any:
     planned = plan_sweep(cells, Store(directory))
     ledger.record(planned, title=cells[0].figure or "Test", command="banditsrl test")
-    return planned, carry_out(planned, InProcess(), command="banditsrl test", display=None)
+    return planned, run_plan(planned, InProcess(), command="banditsrl test", display=None)
 
 
 def test_finished_runs_are_not_done_again(tmp_path: Path) -> None:
@@ -49,7 +49,7 @@ def test_more_seeds_cost_only_the_new_ones_and_fewer_cost_nothing(tmp_path: Path
     assert [job.spec.seeds for job in more.jobs] == [(5, 6, 7)]
     fewer, _ = go([replace(CELL, seeds=(1, 2))], tmp_path)
     assert not fewer.jobs
-    result = stored_result(fewer.cells[0], fewer.store)
+    result = read_result(fewer.cells[0], fewer.store)
     assert result is not None
     assert result.seeds.tolist() == [1, 2]
     (cell,) = json.loads((tmp_path / "sweep.json").read_text())["cells"]
@@ -63,12 +63,12 @@ def test_a_stored_result_is_what_simulate_gives(
     planned, _ = go([CELL], tmp_path)
     policy = banditsrl.make_policy("greedy", problem)
     direct = banditsrl.simulate(problem, policy, horizon=60, seeds=5)
-    stored = stored_result(planned.cells[0], planned.store)
+    stored = read_result(planned.cells[0], planned.store)
     assert stored is not None
     assert (stored.regret == direct.regret).all()
     assert (stored.steps == direct.steps).all()
     assert (stored.last_regret >= direct.last_regret).all()
-    numbers = as_numbers(planned.cells[0], stored)
+    numbers = result_to_json(planned.cells[0], stored)
     assert numbers["regret"]["final"] == direct.regret[:, -1].tolist()
     assert numbers["seeds"] == 5
 

@@ -1,4 +1,4 @@
-"""Programs compiled in a hurry: the same numbers, and XLAs without the options do without."""
+"""Programs that compile quickly give the same numbers, and run where XLA lacks the options."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -9,33 +9,33 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from banditsrl.numerics import compiling as brief
+from banditsrl.numerics import compiling
 
 pytestmark = pytest.mark.optimised
 
 
 @pytest.fixture(autouse=True)
-def asked_anew() -> Iterator[None]:
-    brief._is_known.cache_clear()
+def forget_known_options() -> Iterator[None]:
+    compiling._knows_options.cache_clear()
     yield
-    brief._is_known.cache_clear()
+    compiling._knows_options.cache_clear()
 
 
-def options_of(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """The options of programs from here on, as they are asked for."""
+def record_options(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """Return a list that grows by the compiler options of every program that is called."""
     seen: list[Any] = []
     usual = jax.jit
 
-    def listening(function: Any, **options: Any) -> Any:
+    def jit_and_record(function: Any, **options: Any) -> Any:
         compiled, given = usual(function, **options), options.get("compiler_options")
 
-        def called(*args: Any) -> Any:
+        def call(*args: Any) -> Any:
             seen.append(given)
             return compiled(*args)
 
-        return called
+        return call
 
-    monkeypatch.setattr(jax, "jit", listening)
+    monkeypatch.setattr(jax, "jit", jit_and_record)
     return seen
 
 
@@ -46,17 +46,18 @@ def powers(x: jax.Array, n: int) -> jax.Array:
 def test_the_numbers_are_those_of_the_usual_program() -> None:
     x = np.linspace(0.5, 2.0, 7)
     expected = np.stack([x**k for k in range(4)])
-    found = partial(brief.briefly, static_argnums=1)(powers)(x, 4)
+    found = partial(compiling.jit_quickly, static_argnums=1)(powers)(x, 4)
     np.testing.assert_allclose(found, expected, rtol=1e-6)
 
 
-def test_it_is_in_a_hurry_unless_jax_is_told_to_optimise_even_less(
+def test_the_quick_options_are_used_unless_jax_is_told_to_optimise_even_less(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    seen = options_of(monkeypatch)
-    program = brief.briefly(lambda x: x + 1.0)
+    seen = record_options(monkeypatch)
+    program = compiling.jit_quickly(lambda x: x + 1.0)
     assert float(program(1.0)) == 2.0
-    assert seen == [brief.QUICK, brief.QUICK]  # to see whether they are known, and the program
+    # A trial shows whether XLA knows the options, then the program runs.
+    assert seen == [compiling.QUICK, compiling.QUICK]
     jax.config.update("jax_disable_most_optimizations", True)
     try:
         assert float(program(1.0)) == 2.0
@@ -66,7 +67,7 @@ def test_it_is_in_a_hurry_unless_jax_is_told_to_optimise_even_less(
 
 
 def test_options_that_xla_does_not_have_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(brief, "QUICK", {"xla_cpu_no_such_option": True})
-    seen = options_of(monkeypatch)
-    assert float(brief.briefly(lambda x: x + 1.0)(1.0)) == 2.0
-    assert seen == [brief.QUICK, None]
+    monkeypatch.setattr(compiling, "QUICK", {"xla_cpu_no_such_option": True})
+    seen = record_options(monkeypatch)
+    assert float(compiling.jit_quickly(lambda x: x + 1.0)(1.0)) == 2.0
+    assert seen == [compiling.QUICK, None]

@@ -1,4 +1,4 @@
-"""Numbers drawn in lanes are those of `jax.random`, to the last bit, alone and mapped."""
+"""Numbers drawn for one seed or for many are those of `jax.random`, to the last bit."""
 
 from collections.abc import Callable
 from typing import Any
@@ -41,7 +41,7 @@ PAIRS: dict[str, tuple[Draw, Draw]] = {
 }
 
 
-def drawn(draw: Draw, key: Any, *, mapped: bool) -> Any:
+def run_draw(draw: Draw, key: Any, *, mapped: bool) -> Any:
     function = jax.vmap(draw, in_axes=(0, None)) if mapped else draw
     return np.asarray(in_float64(function)(key, N))
 
@@ -51,7 +51,7 @@ def drawn(draw: Draw, key: Any, *, mapped: bool) -> Any:
 def test_one_key_gives_what_jax_gives(name: str, impl: str) -> None:
     for seed in (0, 7, 2**31 - 1):
         key = jax.random.fold_in(jax.random.key(seed, impl=impl), 3)
-        ours, theirs = (drawn(draw, key, mapped=False) for draw in PAIRS[name])
+        ours, theirs = (run_draw(draw, key, mapped=False) for draw in PAIRS[name])
         assert len(ours) == N
         np.testing.assert_array_equal(ours, theirs)
 
@@ -60,13 +60,13 @@ def test_one_key_gives_what_jax_gives(name: str, impl: str) -> None:
 def test_many_keys_give_what_each_gives_alone(name: str) -> None:
     ours, theirs = PAIRS[name]
     keys = jax.random.split(jax.random.key(5), 6)
-    alone = [drawn(theirs, key, mapped=False) for key in keys]
-    np.testing.assert_array_equal(drawn(ours, keys, mapped=True), alone)
+    alone = [run_draw(theirs, key, mapped=False) for key in keys]
+    np.testing.assert_array_equal(run_draw(ours, keys, mapped=True), alone)
 
 
 def test_keys_of_the_old_kind_are_left_to_jax() -> None:
     key = jax.random.PRNGKey(3)
-    ours, theirs = (drawn(draw, key, mapped=False) for draw in PAIRS["normals"])
+    ours, theirs = (run_draw(draw, key, mapped=False) for draw in PAIRS["normals"])
     np.testing.assert_array_equal(ours, theirs)
 
 

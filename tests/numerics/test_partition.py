@@ -1,4 +1,4 @@
-"""Partitioned things: put together again they are what they were, and a program is compiled once."""
+"""A partitioned object combines to what it was, and equal settings share one compiled program."""
 
 from typing import Any
 
@@ -7,17 +7,16 @@ import jax.numpy as jnp
 import numpy as np
 
 import banditsrl
-from banditsrl.core.policy import Policy
 from banditsrl.numerics.partition import Partitioned, partition
 
 
-def policy(problem: banditsrl.FiniteProblem, scale: float = 1.0) -> Policy:
+def policy(problem: banditsrl.FiniteProblem, scale: float = 1.0) -> banditsrl.LinUCB:
     return banditsrl.LinUCB(problem.representations[0], sigma=0.3, ucb_scale=scale)
 
 
-def test_the_whole_is_what_was_held(problem: banditsrl.FiniteProblem) -> None:
+def test_combining_gives_back_what_was_partitioned(problem: banditsrl.FiniteProblem) -> None:
     with jax.enable_x64(True):
-        whole = partition(policy(problem)).whole()
+        whole = partition(policy(problem)).combine()
     assert whole.ucb_scale == 1.0
     assert whole.sigma == 0.3
     np.testing.assert_array_equal(
@@ -29,13 +28,13 @@ def test_equal_settings_share_a_program_and_others_do_not(problem: banditsrl.Fin
     traced: list[float] = []
 
     @jax.jit
-    def doubled(held: Partitioned, x: jax.Array) -> jax.Array:
-        traced.append(held.whole().ucb_scale)
-        return x * held.whole().ucb_scale
+    def scale_by_policy(parts: Partitioned, x: jax.Array) -> jax.Array:
+        traced.append(parts.combine().ucb_scale)
+        return x * parts.combine().ucb_scale
 
     for scale in (2.0, 2.0, 3.0):
         with jax.enable_x64(True):
-            assert float(doubled(partition(policy(problem, scale)), jnp.ones(()))) == scale
+            assert float(scale_by_policy(partition(policy(problem, scale)), jnp.ones(()))) == scale
     assert traced == [2.0, 3.0]
 
 
@@ -43,9 +42,9 @@ def test_arrays_are_inputs_and_not_part_of_the_program() -> None:
     traced: list[int] = []
 
     @jax.jit
-    def total(held: Partitioned) -> jax.Array:
+    def total(parts: Partitioned) -> jax.Array:
         traced.append(1)
-        return held.whole()["table"].sum()
+        return parts.combine()["table"].sum()
 
     with jax.enable_x64(True):
         sums = [
@@ -56,9 +55,9 @@ def test_arrays_are_inputs_and_not_part_of_the_program() -> None:
 
 
 def test_settings_differ_from_anything_else() -> None:
-    assert partition({"a": 1}).settings != partition({"a": 2}).settings
-    assert partition({"a": 1}).settings != partition({"b": 1}).settings
-    assert partition({"a": 1}).settings != "settings"
+    assert partition({"a": 1}).static != partition({"a": 2}).static
+    assert partition({"a": 1}).static != partition({"b": 1}).static
+    assert partition({"a": 1}).static != "settings"
 
 
 def test_instances_of_one_size_share_every_program() -> None:
@@ -74,21 +73,24 @@ def test_instances_of_one_size_share_every_program() -> None:
         compiled.clear()
         whole = banditsrl.make_problem("vardim-realizable", seed=seed)
         few = banditsrl.FiniteProblem(
-            whole.mean_rewards, whole.representations[:2], name=f"instance {seed}"
+            whole.mean_rewards,
+            whole.representations[:2],
+            claims=whole.claims[:2],
+            name=f"instance {seed}",
         )
         policy = banditsrl.make_policy("banditsrl-linucb", few)
         regrets.append(banditsrl.simulate(few, policy, horizon=20, seeds=2).mean[-1])
     jax.monitoring.unregister_event_duration_listener(listen)
-    assert compiled == []  # by the second
+    assert compiled == []  # for the second instance
     assert regrets[0] != regrets[1]
 
 
-def test_a_bare_problem_deals_as_the_whole_one() -> None:
+def test_an_anonymous_problem_deals_and_pays_as_the_named_one() -> None:
     whole = banditsrl.make_problem("mixing", seed=3)
-    bare, key = whole.bare, jax.random.key(1)
-    assert (bare.name, bare.representations) == ("", ())
+    anonymous, key = whole.anonymous(), jax.random.key(1)
+    assert (anonymous.name, anonymous.representations, anonymous.claims) == ("", (), ())
     assert whole.name == "mixing"
     assert len(whole.representations) > 1
-    assert np.array_equal(bare.contexts(key, 50), whole.contexts(key, 50))
-    assert np.array_equal(bare.noises(key, 50), whole.noises(key, 50))
-    assert np.array_equal(bare.means(7), whole.means(7))
+    assert np.array_equal(anonymous.contexts(key, 50), whole.contexts(key, 50))
+    assert np.array_equal(anonymous.noises(key, 50), whole.noises(key, 50))
+    assert np.array_equal(anonymous.means(7), whole.means(7))

@@ -1,4 +1,4 @@
-"""Do seeds_last change speed only? Products and mapped functions compared with NumPy, one by one."""
+"""The seed axis changes the speed only: every result is compared with one seed after the other."""
 
 from typing import Any
 
@@ -7,11 +7,11 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from banditsrl.numerics.precision import in_float64
 from banditsrl.numerics.seed_axis import (
     MAX_UNROLLED,
     indices,
     look_up,
+    map_over_seeds,
     matrix_times,
     rows_times,
     seeds_last,
@@ -28,34 +28,34 @@ def normal(seed: int, *shape: int) -> Any:
 
 @pytest.mark.parametrize("trailing", TRAILING)
 @pytest.mark.parametrize("dim", DIMS)
-def test_rows_times_is_the_matrix_product_of_every_lane(
+def test_rows_times_is_the_matrix_product_of_every_seed(
     dim: int, trailing: tuple[int, ...]
 ) -> None:
     rows, matrix = normal(0, 5, dim, *trailing), normal(1, dim, 4, *trailing)
     with jax.enable_x64(True):
         product = np.asarray(rows_times(jnp.asarray(rows), jnp.asarray(matrix)))
     assert product.shape == (5, 4, *trailing)
-    for lane in np.ndindex(*trailing):
-        expected = rows[(..., *lane)] @ matrix[(..., *lane)]
-        np.testing.assert_allclose(product[(..., *lane)], expected, rtol=1e-12, atol=1e-12)
+    for seed in np.ndindex(*trailing):
+        expected = rows[(..., *seed)] @ matrix[(..., *seed)]
+        np.testing.assert_allclose(product[(..., *seed)], expected, rtol=1e-12, atol=1e-12)
 
 
 @pytest.mark.parametrize("trailing", TRAILING)
 @pytest.mark.parametrize("dim", DIMS)
-def test_matrix_times_is_the_product_with_the_vector_of_every_lane(
+def test_matrix_times_is_the_product_with_the_vector_of_every_seed(
     dim: int, trailing: tuple[int, ...]
 ) -> None:
     matrix, vector = normal(2, 4, dim, *trailing), normal(3, dim, *trailing)
     with jax.enable_x64(True):
         product = np.asarray(matrix_times(jnp.asarray(matrix), jnp.asarray(vector)))
     assert product.shape == (4, *trailing)
-    for lane in np.ndindex(*trailing):
-        expected = matrix[(..., *lane)] @ vector[(..., *lane)]
-        np.testing.assert_allclose(product[(..., *lane)], expected, rtol=1e-12, atol=1e-12)
+    for seed in np.ndindex(*trailing):
+        expected = matrix[(..., *seed)] @ vector[(..., *seed)]
+        np.testing.assert_allclose(product[(..., *seed)], expected, rtol=1e-12, atol=1e-12)
 
 
 @pytest.mark.parametrize("dim", DIMS)
-def test_a_row_is_that_row_bit_by_bit_whatever_is_in_the_others(dim: int) -> None:
+def test_a_selected_row_is_that_row_bit_by_bit_whatever_is_in_the_others(dim: int) -> None:
     rows = normal(4, 5, dim)
     rows[3] = np.nan
     with jax.enable_x64(True):
@@ -65,25 +65,25 @@ def test_a_row_is_that_row_bit_by_bit_whatever_is_in_the_others(dim: int) -> Non
     np.testing.assert_array_equal(mapped, rows[[4, 0]])
 
 
-def test_an_entry_is_that_entry_alone_and_mapped() -> None:
+def test_looking_up_an_entry_gives_that_entry_alone_and_mapped() -> None:
     table, places = normal(5, 7, 2, 3), np.array([6, 0, 3])
     with jax.enable_x64(True):
-        held = jnp.asarray(table)
-        np.testing.assert_array_equal(look_up(held, 4), table[4])
-        compiled = jax.jit(look_up)(held, 4)
-        mapped = jax.jit(jax.vmap(look_up, in_axes=(None, 0), out_axes=-1))(held, places)
+        known = jnp.asarray(table)
+        np.testing.assert_array_equal(look_up(known, 4), table[4])
+        compiled = jax.jit(look_up)(known, 4)
+        mapped = jax.jit(jax.vmap(look_up, in_axes=(None, 0), out_axes=-1))(known, places)
     np.testing.assert_array_equal(compiled, table[4])
     np.testing.assert_array_equal(mapped, np.moveaxis(table[places], 0, -1))
 
 
 @pytest.mark.parametrize("trailing", TRAILING)
-def test_indices_count_along_the_first_axis_and_broadcast_over_lanes(
+def test_indices_count_along_the_first_axis_and_broadcast_over_seeds(
     trailing: tuple[int, ...],
 ) -> None:
     like = jnp.zeros((4, *trailing))
     counted = jnp.broadcast_to(indices(4, like), like.shape)
-    for lane in np.ndindex(*trailing):
-        np.testing.assert_array_equal(counted[(..., *lane)], [0, 1, 2, 3])
+    for seed in np.ndindex(*trailing):
+        np.testing.assert_array_equal(counted[(..., *seed)], [0, 1, 2, 3])
 
 
 SHAPES: list[tuple[int, ...]] = []
@@ -112,7 +112,7 @@ def test_a_mapped_function_gives_the_same_numbers_as_one_by_one() -> None:
         np.testing.assert_array_equal(out["first"][i], rows[i, 0])
 
 
-def test_an_argument_that_is_not_mapped_is_shared_by_all_lanes() -> None:
+def test_an_argument_that_is_not_mapped_is_shared_by_all_seeds() -> None:
     rows, weight = jnp.asarray(normal(6, 2, 3)), jnp.asarray([1.0, 2.0, 4.0])
     out = jax.vmap(weighted, in_axes=(None, 0))(rows, weight)
     expected = np.asarray(weight)[:, None] * np.asarray(rows).sum(0)
@@ -136,43 +136,63 @@ def test_a_function_mapped_twice_gives_the_same_numbers_as_one_by_one() -> None:
         np.testing.assert_allclose(out["sum"][i, j], one["sum"], rtol=1e-6)
 
 
-def test_a_function_in_lanes_keeps_its_name_and_its_docstring() -> None:
+def test_a_function_marked_with_seeds_last_keeps_its_name_and_its_docstring() -> None:
     assert weighted.__name__ == "weighted"
     assert str(weighted.__doc__).startswith("Written by the rules")
 
 
-@in_float64
-def third(x: float, *, scale: float = 1.0) -> jax.Array:
-    """A third of x."""
-    return scale * jnp.asarray(x) / 3.0
+def summarise(offset: jax.Array, rows: jax.Array, state: dict[str, jax.Array]) -> Any:
+    """Plain code for one seed: it reduces, indexes and draws without naming an axis of seeds."""
+    best = rows.sum(axis=1).argmax()
+    draw = jax.random.uniform(state["key"])
+    return {"best": best, "row": rows[best] + offset, "total": rows.max() + state["x"] + draw}
 
 
-@in_float64
-def failing() -> None:
-    raise ValueError("on purpose")
+def seed_inputs(n_seeds: int) -> tuple[Any, Any, Any]:
+    """An offset that all seeds share, and rows (4, 3, n_seeds) and a state with seeds last."""
+    rows, x = normal(9, 4, 3, n_seeds), normal(10, n_seeds)
+    state = {"key": jax.random.split(jax.random.key(0), n_seeds), "x": jnp.asarray(x)}
+    return jnp.asarray([1.0, 2.0, 3.0]), jnp.asarray(rows), state
 
 
-def test_double_computes_in_float64_while_the_caller_stays_in_float32() -> None:
-    before = jax.config.jax_enable_x64
-    result = third(1.0, scale=2.0)
-    assert result.dtype == jnp.float64
-    assert float(result) == 2.0 / 3.0
-    assert jax.config.jax_enable_x64 == before
-    assert jnp.asarray(1.0).dtype == jnp.float32
-
-
-def test_double_leaves_the_setting_alone_when_the_function_fails() -> None:
-    with pytest.raises(ValueError, match="on purpose"):
-        failing()
-    assert jnp.asarray(1.0).dtype == jnp.float32
-
-
-def test_double_leaves_a_caller_that_chose_float64_in_float64() -> None:
+@pytest.mark.parametrize("n_seeds", [1, 2, 7])
+def test_mapping_over_seeds_gives_what_each_seed_gives_alone(n_seeds: int) -> None:
     with jax.enable_x64(True):
-        third(1.0)
-        assert jnp.asarray(1.0).dtype == jnp.float64
+        offset, rows, state = seed_inputs(n_seeds)
+        together = map_over_seeds(summarise, n_shared=1)(offset, rows, state)
+        assert together["row"].shape == (3, n_seeds)
+        for seed in range(n_seeds):
+            own = jax.tree.map(lambda leaf, s=seed: leaf[..., s], (rows, state))
+            alone = summarise(offset, *own)
+            for name, value in alone.items():
+                np.testing.assert_array_equal(together[name][..., seed], value)
 
 
-def test_double_keeps_the_name_and_the_docstring() -> None:
-    assert third.__name__ == "third"
-    assert third.__doc__ == "A third of x."
+def test_a_seed_gives_the_same_numbers_mapped_as_a_single_one_and_among_others() -> None:
+    with jax.enable_x64(True):
+        offset, rows, state = seed_inputs(5)
+        program = jax.jit(map_over_seeds(summarise, n_shared=1))
+        together = program(offset, rows, state)
+        one = jax.tree.map(lambda leaf: leaf[..., 3:4], (rows, state))
+        single = program(offset, *one)
+    for name, value in single.items():
+        np.testing.assert_array_equal(np.asarray(together[name])[..., 3:4], value)
+
+
+def test_a_single_seed_is_not_mapped_at_all() -> None:
+    shapes: list[tuple[int, ...]] = []
+
+    def double(x: jax.Array) -> jax.Array:
+        shapes.append(x.shape)
+        assert not isinstance(x, jax.core.Tracer)
+        return 2 * x
+
+    out = map_over_seeds(double)(jnp.ones((3, 1)))
+    assert shapes == [(3,)]
+    np.testing.assert_array_equal(out, np.full((3, 1), 2.0))
+
+
+def test_plain_numbers_that_a_function_returns_become_one_number_per_seed() -> None:
+    for n_seeds in (1, 4):
+        out = map_over_seeds(lambda x: (x, 1.5))(jnp.zeros((2, n_seeds)))
+        np.testing.assert_array_equal(out[1], np.full(n_seeds, 1.5))

@@ -1,4 +1,4 @@
-"""An agent: what a loop by hand would do, phases included, and a file that holds all of it."""
+"""An agent does what a loop by hand would do, phases included, and one file holds all of it."""
 
 from pathlib import Path
 from typing import Any
@@ -10,7 +10,7 @@ import pytest
 
 import banditsrl
 from banditsrl import Agent
-from banditsrl.core.history import append_round, empty_history
+from banditsrl.core.history import History, append_round, empty_history
 from banditsrl.core.phases import phase_ends
 from banditsrl.errors import InvalidArgument, StateFileError
 from banditsrl.problems import Stream
@@ -29,34 +29,44 @@ def rounds(n: int, seed: int = 0) -> Any:
     return zip(rng.normal(size=(n, 2)), rng.normal(size=n), strict=True)
 
 
+def assert_same_rounds(found: History, wanted: History) -> None:
+    """Both hold the same rounds; they may have room for different numbers of them."""
+    n = int(wanted.n)
+    assert int(found.n) == n
+    for one, other in zip(found[:4], wanted[:4], strict=True):
+        assert one.dtype == other.dtype
+        np.testing.assert_array_equal(np.asarray(one)[:n], np.asarray(other)[:n])
+
+
 def leaves(agent: Agent) -> list[Any]:
     return [np.asarray(leaf) for leaf in jax.tree.leaves(agent.state)]
 
 
 def test_it_does_what_the_loop_by_hand_does() -> None:
     policy = small()
-    agent, verbs = Agent(policy, seed=3), banditsrl.compiled(policy)
+    agent, methods = Agent(policy, seed=3), banditsrl.compiled(policy)
     key, init_key = jax.random.split(jax.random.key(3))
     state, history = policy.init(init_key), empty_history(np.zeros(2), 40)
     ends = phase_ends(policy.phase_growth, 40)
     for t, (x, noise) in enumerate(rounds(40)):
         choice = agent.act(x)
-        expected = verbs.act(state, x, None, jax.random.fold_in(key, 2 * t))
+        expected = methods.act(state, x, None, jax.random.fold_in(key, 2 * t))
         assert int(choice.action) == int(expected.action)
         reward = x[0] * int(choice.action) + noise
         agent.learn(x, choice, reward)
         played = int(expected.action), reward, bool(expected.certified)
-        state = verbs.learn(state, x, *played)
+        state = methods.learn(state, x, *played)
         history = append_round(history, x, *played)
         if t + 1 in ends:
-            state = verbs.refresh(state, history, jax.random.fold_in(key, 2 * t + 3))
+            state = methods.refresh(state, history, jax.random.fold_in(key, 2 * t + 3))
     for found, wanted in zip(leaves(agent), jax.tree.leaves(state), strict=True):
         np.testing.assert_array_equal(found, np.asarray(wanted))
-    assert int(agent.state.certifier.phase) == len(ends)
+    assert_same_rounds(agent._memory.history, history)
+    assert len(ends) > 3
 
 
 @pytest.mark.parametrize("name", ["banditsrl-auto", "linucb", "banditsrl-egreedy"])
-def test_a_saved_agent_goes_on_as_if_it_had_not_stopped(name: str, tmp_path: Path) -> None:
+def test_a_saved_agent_continues_as_if_it_had_not_stopped(name: str, tmp_path: Path) -> None:
     policy = small(name)
     agents = [Agent(policy, seed=1), Agent(policy, seed=1)]
     for t, (x, reward) in enumerate(rounds(30)):
@@ -82,11 +92,65 @@ def test_more_rounds_than_a_block_are_kept(monkeypatch: pytest.MonkeyPatch, tmp_
         agent.learn(x, 2, reward)
     agent.save(tmp_path / "agent")
     for one in (agent, Agent.load(tmp_path / "agent", policy)):
-        assert len(one._memory.actions) == 16
-        np.testing.assert_array_equal(one._memory.contexts[:11], [x for x, _ in kept])
-        np.testing.assert_array_equal(one._memory.rewards[:11], [y for _, y in kept])
+        history = one._memory.history
+        assert history.capacity == 16
+        np.testing.assert_array_equal(history.contexts[:11], [x for x, _ in kept])
+        np.testing.assert_array_equal(history.rewards[:11], [y for _, y in kept])
     V = np.asarray(agent.state.learners[0].blocks.V)
     assert V[2].trace() > V[0].trace()
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_two_hundred_rounds_are_kept_as_a_history_built_by_hand(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, dtype: Any
+) -> None:
+    """Blocks of sixteen rounds: the history grows from 16 to 256 rounds on the way."""
+    monkeypatch.setattr("banditsrl.serving.agent.BLOCK", 16)
+    monkeypatch.setattr("banditsrl.core.history.BLOCK", 16)
+    policy = banditsrl.make_policy("linucb-disjoint", STREAM)
+    agent, history = Agent(policy), empty_history(np.zeros(2, dtype), 200)
+    capacities, rng = set(), np.random.default_rng(5)
+    for t, (columns, noise) in enumerate(rounds(200)):
+        x, certified = columns.astype(dtype), bool(rng.random() < 0.3)
+        agent.learn(x, t % 3, noise, certified=certified)
+        history = append_round(history, x, t % 3, noise, certified)
+        capacities.add(agent._memory.history.capacity)
+        if t == 77:
+            agent.save(tmp_path / "agent")
+            agent = Agent.load(tmp_path / "agent", policy)
+    assert capacities == {16, 32, 64, 128, 256}
+    assert_same_rounds(agent._memory.history, history)
+    assert not np.asarray(agent._memory.history.rewards)[200:].any()
+
+
+class Keeping:
+    """Keeps parts of the history that `refresh` was given in its state."""
+
+    phase_growth, n_actions = 2.0, 3
+
+    def init(self, key: Any) -> Any:
+        return {"n": jnp.zeros((), jnp.int32), "rewards": jnp.zeros(1024)}
+
+    def act(self, state: Any, context: Any, mask: Any, key: Any) -> banditsrl.Choice:
+        return banditsrl.Choice.without_test(jnp.argmax(mask), mask / mask.sum())
+
+    def learn(self, state: Any, context: Any, action: Any, reward: Any) -> Any:
+        return state
+
+    def refresh(self, state: Any, history: Any, key: Any) -> Any:
+        return {"n": history.n, "rewards": history.rewards}
+
+
+def test_later_rounds_leave_a_state_alone_that_keeps_parts_of_the_history() -> None:
+    agent = Agent(Keeping())
+    for t in range(8):
+        agent.learn(np.zeros(2), 0, float(t))
+    before = agent.state
+    for t in range(8, 12):
+        agent.learn(np.zeros(2), 0, float(t))
+    for state in (before, agent.state):
+        assert int(state["n"]) == 8
+        np.testing.assert_array_equal(state["rewards"][:12], [*range(8), 0, 0, 0, 0])
 
 
 def test_what_does_not_fit_is_refused(tmp_path: Path) -> None:
@@ -130,7 +194,7 @@ def test_an_agent_saved_before_its_first_reward_can_learn(tmp_path: Path) -> Non
 
 
 class Outside:
-    """Has phases, and says nothing else of itself."""
+    """Has phases, and no other optional member than `refresh`."""
 
     phase_growth = 2.0
 
@@ -138,7 +202,7 @@ class Outside:
         return {"n": jnp.zeros(())}
 
     def act(self, state: Any, context: Any, mask: Any, key: Any) -> banditsrl.Choice:
-        return banditsrl.policies.untested(jnp.argmax(mask), mask / mask.sum())
+        return banditsrl.Choice.without_test(jnp.argmax(mask), mask / mask.sum())
 
     def learn(self, state: Any, context: Any, action: Any, reward: Any) -> Any:
         return state
@@ -160,6 +224,17 @@ def test_an_outside_policy_gets_its_history_and_is_asked_for_a_mask() -> None:
     assert int(Agent(agent.policy).act(np.zeros(2)).action) == 0
 
 
+@pytest.mark.parametrize(
+    "name", ["linucb-disjoint", "linucb", "banditsrl-egreedy", "leader", "igw-nn", "banditsrl-auto"]
+)
+@pytest.mark.parametrize("action", [-1, 3])
+def test_a_log_with_an_action_that_does_not_exist_is_refused(name: str, action: int) -> None:
+    log = {"contexts": np.ones((4, 2)), "actions": [0, 2, action, 1], "rewards": np.ones(4)}
+    message = rf"^actions must be an index below 3, got {action}\.$"
+    with pytest.raises(InvalidArgument, match=message):
+        Agent.from_log(small(name), **log)
+
+
 @pytest.mark.parametrize("name", ["banditsrl-egreedy", "linucb", "banditsrl-auto"])
 def test_an_agent_can_start_from_a_log(name: str) -> None:
     policy = small(name)
@@ -172,5 +247,7 @@ def test_an_agent_can_start_from_a_log(name: str) -> None:
     if name != "banditsrl-auto":  # one candidate: no history is kept
         assert float(agent.state.ridge.n) == 70.0
     else:
-        np.testing.assert_array_equal(agent._memory.contexts[:30], log["contexts"])
-        np.testing.assert_array_equal(agent._memory.actions[:30], log["actions"])
+        history = agent._memory.history
+        np.testing.assert_array_equal(history.contexts[:30], log["contexts"])
+        np.testing.assert_array_equal(history.actions[:30], log["actions"])
+        assert int(history.n) == 70

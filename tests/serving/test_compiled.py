@@ -1,4 +1,4 @@
-"""The verbs of an application: checked at the border, and a whole life with BanditSRL."""
+"""A compiled policy refuses what does not fit, and runs BanditSRL in a loop by hand."""
 
 from typing import Any
 
@@ -41,9 +41,9 @@ def app(problem: banditsrl.FiniteProblem) -> tuple[Any, Any]:
 def test_a_round_that_does_not_fit_is_refused(
     app: tuple[Any, Any], context: Any, mask: Any, error: Any, message: str
 ) -> None:
-    verbs, state = app
+    methods, state = app
     with pytest.raises(error, match=message):
-        verbs.act(state, context, mask, KEY)
+        methods.act(state, context, mask, KEY)
 
 
 @pytest.mark.parametrize(
@@ -56,37 +56,31 @@ def test_a_round_that_does_not_fit_is_refused(
         (0, float("nan"), InvalidArgument, "reward must be finite, got nan"),
     ],
 )
-def test_a_lesson_that_does_not_fit_is_refused(
+def test_a_reward_or_action_that_does_not_fit_is_refused(
     app: tuple[Any, Any], action: Any, reward: Any, error: Any, message: str
 ) -> None:
-    verbs, state = app
+    methods, state = app
     with pytest.raises(error, match=message):
-        verbs.learn(state, 0, action, reward)
+        methods.learn(state, 0, action, reward)
 
 
-def test_an_application_can_live_with_banditsrl(problem: banditsrl.FiniteProblem) -> None:
+def test_an_application_can_run_banditsrl_in_its_own_loop(problem: banditsrl.FiniteProblem) -> None:
     policy = banditsrl.BanditSRL(problem.representations, base=banditsrl.LinUCB(), sigma=0.3)
-    verbs, state = banditsrl.compiled(policy), policy.init(KEY)
+    methods, state = banditsrl.compiled(policy), policy.init(KEY)
     history = empty_history(0, 100)
     rng = np.random.default_rng(0)
     ends = set(phase_ends(policy.gamma, 100))
     for t in range(1, 65):
         x = int(rng.integers(20))
-        choice = verbs.act(state, x, None, jax.random.key(t))
+        choice = methods.act(state, x, None, jax.random.key(t))
         reward = problem.mean_rewards[x, int(choice.action)] + 0.3 * rng.normal()
-        state = verbs.learn(state, x, choice.action, reward, choice.certified)
+        state = methods.learn(state, x, choice.action, reward, choice.certified)
         history = append_round(history, x, choice.action, reward, choice.certified)
         if t in ends:
-            state = verbs.refresh(state, history, jax.random.key(t))
+            state = methods.refresh(state, history, jax.random.key(t))
     assert int(state.phase) == len([end for end in ends if end <= 64])
     assert float(state.ridge.n) == 64
     assert int(history.n) == 64
-
-
-def test_a_full_history_refuses_another_round() -> None:
-    history = empty_history(0, 1)._replace(n=np.int32(1024))
-    with pytest.raises(InvalidArgument, match="history must have room for a round, got 1024"):
-        append_round(history, 0, 0, 0.0)
 
 
 def test_representations_of_another_size_are_refused(problem: banditsrl.FiniteProblem) -> None:

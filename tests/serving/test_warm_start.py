@@ -1,4 +1,4 @@
-"""Starting from a log equals having lived it."""
+"""Starting from a log gives the state of a policy that played those rounds."""
 
 from typing import Any
 

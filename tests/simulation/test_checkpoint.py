@@ -1,4 +1,4 @@
-"""A run that is stopped anywhere and continued ends with the same bits."""
+"""A run that is stopped anywhere and continued ends with the same numbers, bit by bit."""
 
 from pathlib import Path
 from typing import Any
@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import banditsrl
-from banditsrl.simulation.checkpoint import FileCheckpoint, Saved, packed, unpacked
+from banditsrl.simulation.checkpoint import FileCheckpoint, Saved, pack, unpack
 
 pytestmark = pytest.mark.optimised
 
@@ -43,14 +43,14 @@ def results_equal(one: banditsrl.Result, other: banditsrl.Result) -> bool:
     names = ("regret", "certified", "trivial", "wrong", "wrong_regret", "last_regret")
     same = [np.array_equal(getattr(one, name), getattr(other, name)) for name in names]
     pairs = [(one.reports[key], other.reports[key]) for key in one.reports]
-    pairs += list(zip(packed(one.state), packed(other.state), strict=True))
+    pairs += list(zip(pack(one.state), pack(other.state), strict=True))
     return all(same) and all(a.tobytes() == b.tobytes() for a, b in pairs)
 
 
 @pytest.mark.parametrize(
     "name",
     [
-        "banditsrl-egreedy",  # phases, and narrower policies inside them
+        "banditsrl-egreedy",  # phases that read the history
         "glrt-linucb",  # no phases
     ],
 )
@@ -78,14 +78,14 @@ def test_stopping_anywhere_changes_nothing(
 
 def test_random_keys_survive() -> None:
     tree = {"key": jax.random.key(3), "x": jax.numpy.arange(3)}
-    restored, rest = unpacked(tree, [*packed(tree), np.zeros(1)])
+    restored, rest = unpack(tree, [*pack(tree), np.zeros(1)])
     assert jax.random.uniform(restored["key"]) == jax.random.uniform(tree["key"])
     assert len(rest) == 1
 
 
 def test_arrays_of_another_policy_are_refused() -> None:
     with pytest.raises(banditsrl.errors.StateFileError, match="got other shapes"):
-        unpacked([np.zeros(3)], [np.zeros(2)])
+        unpack([np.zeros(3)], [np.zeros(2)])
 
 
 def test_a_damaged_or_foreign_file_is_ignored_with_a_sentence(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Is the package the algorithm? Against two NumPy programs, on the same contexts and noise."""
+"""The package plays as two plain NumPy programs do, on the same contexts and noise."""
 
 from types import ModuleType
 from typing import Any, NamedTuple
@@ -13,8 +13,8 @@ from oracles import plain, vectorised
 import banditsrl
 from banditsrl.core.history import BLOCK
 from banditsrl.numerics.partition import partition
-from banditsrl.problems.finite import Candidate
-from banditsrl.simulation.loop import deal, named_keys
+from banditsrl.problems import Claim
+from banditsrl.simulation.dealing import deal_block, name_keys
 
 HORIZON = 600
 SEEDS = range(12)
@@ -41,9 +41,10 @@ class Played(NamedTuple):
 def played(problem: banditsrl.FiniteProblem, policy: Any) -> Played:
     result = banditsrl.simulate(problem, policy, horizon=HORIZON, seeds=SEEDS)
     with jax.enable_x64(True):
-        keys = named_keys(jnp.asarray(np.asarray(SEEDS)))
+        keys = name_keys(jnp.asarray(np.asarray(SEEDS)))
         blocks = [
-            deal(partition(problem), keys, jnp.asarray(i)) for i in range(-(-HORIZON // BLOCK))
+            deal_block(partition(problem), keys, jnp.asarray(i))
+            for i in range(-(-HORIZON // BLOCK))
         ]
     contexts = np.concatenate([np.asarray(block.contexts) for block in blocks])
     noises = np.concatenate([np.asarray(block.noises) for block in blocks])
@@ -52,12 +53,13 @@ def played(problem: banditsrl.FiniteProblem, policy: Any) -> Played:
 
 
 def louder(problem: banditsrl.FiniteProblem) -> banditsrl.FiniteProblem:
-    candidates = tuple(
-        Candidate(c.features, LOUDER * c.theta, c.realizable, c.name)
-        for c in problem.representations
-    )
+    claims = [Claim(LOUDER * c.theta, c.realizable, c.name) for c in problem.claims]
     return banditsrl.FiniteProblem(
-        LOUDER * problem.mean_rewards, candidates, name="louder", noise_std=problem.noise_std
+        LOUDER * problem.mean_rewards,
+        [candidate.features for candidate in problem.representations],
+        claims=claims,
+        name="louder",
+        noise_std=problem.noise_std,
     )
 
 
@@ -68,7 +70,7 @@ def banditsrl_outcome(oracle: ModuleType, run: Played) -> Any:
         run.problem.mean_rewards,
         run.contexts,
         run.noises,
-        bounds=[float(np.linalg.norm(candidate.theta)) for candidate in candidates],
+        bounds=[float(np.linalg.norm(claim.theta)) for claim in run.problem.claims],
         first=run.result.reports["representation"][:, 0],
         sigma=run.problem.sigma,
     )
@@ -113,7 +115,7 @@ def test_linucb_under_the_test_is_the_oracle(oracle: ModuleType, linucb: Played)
         problem.mean_rewards,
         linucb.contexts,
         linucb.noises,
-        B=float(np.linalg.norm(candidate.theta)),
+        B=float(np.linalg.norm(problem.claims[0].theta)),
         sigma=problem.sigma,
     )
     assert_same(outcome, linucb.result)
@@ -141,7 +143,7 @@ def test_banditsrl_is_the_oracle_when_candidates_are_eliminated(
     reports = misspecified.result.reports
     np.testing.assert_array_equal(outcome.representations.T, reports["representation"])
     np.testing.assert_array_equal(outcome.active.transpose(2, 0, 1), reports["active"][:, 1:])
-    n_realizable = sum(c.realizable for c in misspecified.problem.representations)
+    n_realizable = sum(claim.realizable for claim in misspecified.problem.claims)
     assert (outcome.active[0].sum(axis=0) == len(misspecified.problem.representations)).all()
     assert (outcome.active[-1].sum(axis=0) == n_realizable).all()
 
@@ -155,6 +157,6 @@ def test_the_ball_of_the_plain_oracle_holds_the_best_parameter_it_allows() -> No
     for _ in range(5000):
         theta = theta - 1e-3 * features.T @ (features @ theta - rewards)
         theta = theta * min(1.0, B / np.linalg.norm(theta))
-    found = plain.ball_fit(features, rewards, B)
+    found = plain.fit_in_ball(features, rewards, B)
     np.testing.assert_allclose(found, theta, atol=1e-9)
     assert np.linalg.norm(np.linalg.lstsq(features, rewards, rcond=None)[0]) > B

@@ -1,4 +1,4 @@
-"""Compiling: once for a policy and a problem, however many phases; a second start reuses it."""
+"""A program is compiled once for a policy and a problem, and a second process reuses it."""
 
 import json
 import os
@@ -53,7 +53,7 @@ def test_a_phase_compiles_nothing_new(compiled: list[str]) -> None:
     result = banditsrl.simulate(problem, policy, horizon=400, seeds=[0])
     assert len(result.phases) > 20
     counts = Counter(compiled)
-    assert counts["jit(steps_of_a_block)"] == counts["jit(phase_end)"] == 1
+    assert counts["jit(play_steps)"] == counts["jit(_end_phase)"] == 1
     compiled.clear()
     banditsrl.simulate(problem, policy, horizon=400, seeds=[1])
     assert compiled == []
@@ -65,7 +65,7 @@ def test_a_longer_horizon_reuses_the_rounds(
     policy = banditsrl.make_policy("banditsrl-egreedy", three, lam=0.7)
     for horizon in (60, 1_500):
         banditsrl.simulate(three, policy, horizon=horizon, seeds=1)
-    assert Counter(compiled)["jit(steps_of_a_block)"] == 1
+    assert Counter(compiled)["jit(play_steps)"] == 1
 
 
 def test_a_second_start_reuses_what_the_first_compiled(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Simulation: seeds, named randomness, records, masks, noise, and what is refused."""
+"""A simulation gives each seed its own numbers, and records and refuses what it should."""
 
 from typing import Any
 
@@ -8,9 +8,12 @@ import numpy as np
 import pytest
 
 import banditsrl
+from banditsrl.core.adapters import as_policy
 from banditsrl.errors import BoundExceeded, ContractViolation, InvalidArgument, InvalidType
-from banditsrl.simulation import loop as rounds
-from banditsrl.simulation.simulate import lanes_of
+from banditsrl.simulation.dealing import name_keys
+from banditsrl.simulation.simulate import seeds_side_by_side
+
+TWICE = r"^seeds must differ, got 1 more than once\.$"
 
 
 @pytest.fixture(scope="module")
@@ -33,23 +36,7 @@ def test_a_seed_gives_the_same_numbers_alone_in_a_batch_and_in_any_order(
     assert np.array_equal(result.reports["representation"], forty.reports["representation"][seeds])
 
 
-def test_narrower_arrays_in_long_phases_change_no_number(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    problem = banditsrl.make_problem("vardim-misspecified", seed=0)
-    candidates = [problem.representations[k] for k in (0, 1, 6, 12)]  # dimensions 6, 2, 3, 18
-    policy = banditsrl.BanditSRL(candidates, base=banditsrl.LinUCB(), sigma=0.3, offset="tight")
-    chosen = {"representation": np.array([1, 0])}
-    assert policy.narrowed(chosen, 2048).padded_dim == 6
-    assert policy.narrowed(chosen, 100) is policy
-    narrow = banditsrl.simulate(problem, policy, horizon=4100, seeds=40)
-    monkeypatch.setattr("banditsrl.policies.banditsrl.WORTH_NARROWING", 10**9)
-    wide = banditsrl.simulate(problem, policy, horizon=4100, seeds=40)
-    assert np.array_equal(narrow.regret, wide.regret)
-    assert np.array_equal(narrow.certified, wide.certified)
-
-
-def test_more_seeds_than_lanes_run_in_batches(
+def test_more_seeds_than_run_side_by_side_run_in_batches(
     problem: banditsrl.FiniteProblem, policy: Any, forty: banditsrl.Result
 ) -> None:
     seeds = [*range(45)]
@@ -63,30 +50,26 @@ def test_seeds_run_side_by_side_unless_embeddings_are_large(
     problem: banditsrl.FiniteProblem, policy: Any
 ) -> None:
     wheel = banditsrl.make_problem("wheel")
-    assert lanes_of(policy) == 40
-    assert lanes_of(object()) == 40
-    assert lanes_of(banditsrl.make_policy("rff-linucb", wheel, rff_dim=64)) == 40
-    assert lanes_of(banditsrl.make_policy("rff-linucb", wheel, rff_dim=65)) == 1
-    assert lanes_of(banditsrl.make_policy("glrt-linucb", problem)) == 40
-    assert lanes_of(banditsrl.make_policy("neuralucb", wheel)) == 1
+    assert seeds_side_by_side(policy) == 40
+    assert seeds_side_by_side(as_policy(Recording(0))) == 40
+    assert seeds_side_by_side(banditsrl.make_policy("rff-linucb", wheel, rff_dim=64)) == 40
+    assert seeds_side_by_side(banditsrl.make_policy("rff-linucb", wheel, rff_dim=65)) == 1
+    assert seeds_side_by_side(banditsrl.make_policy("glrt-linucb", problem)) == 40
+    assert seeds_side_by_side(banditsrl.make_policy("neuralucb", wheel)) == 1
 
 
 class Recording:
-    """Plays by the clock and remembers the contexts dealt and the rewards paid."""
+    """Plays one action and remembers the contexts dealt and the rewards paid."""
 
     def __init__(self, action: int) -> None:
         self.action = action
 
     def init(self, key: Any) -> Any:
-        import jax.numpy as jnp
-
         return {"x": jnp.zeros(64, dtype=jnp.int32), "y": jnp.zeros(64), "t": jnp.zeros((), int)}
 
     def act(self, state: Any, context: Any, mask: Any, key: Any) -> banditsrl.Choice:
-        import jax.numpy as jnp
-
         action = jnp.asarray(self.action)
-        return banditsrl.policies.untested(action, 1.0 * (jnp.arange(5) == action))
+        return banditsrl.Choice.without_test(action, 1.0 * (jnp.arange(5) == action))
 
     def learn(self, state: Any, context: Any, action: Any, reward: Any) -> Any:
         t = state["t"]
@@ -196,7 +179,7 @@ def test_every_kind_of_noise_runs(noise: str) -> None:
     assert result.largest_reward.max() <= (1.0 if noise != "gaussian" else 2.0)
 
 
-def test_progress_is_told_in_steps(problem: banditsrl.FiniteProblem, policy: Any) -> None:
+def test_progress_is_reported_in_steps(problem: banditsrl.FiniteProblem, policy: Any) -> None:
     told: list[tuple[int, int]] = []
     banditsrl.simulate(
         problem,
@@ -223,6 +206,7 @@ def test_a_reward_beyond_a_given_bound_is_warned_of(problem: banditsrl.FinitePro
         ({"horizon": 10, "seeds": 0}, InvalidArgument, "seeds must be at least 1, got 0"),
         ({"horizon": 10, "seeds": []}, InvalidArgument, "seeds must name at least one seed"),
         ({"horizon": 10, "seeds": [-1]}, InvalidArgument, "seeds must be at least 0, got -1"),
+        ({"horizon": 10, "seeds": [0, 1, 2, 1]}, InvalidArgument, TWICE),
         ({"horizon": 10, "steps": [5, 3]}, InvalidArgument, "steps must increase within 1 and the"),
         ({"horizon": 10, "steps": [11]}, InvalidArgument, "steps must increase within 1 and the"),
     ],
@@ -236,15 +220,15 @@ def test_bad_input_is_refused(
 
 def test_keys_are_split_by_name() -> None:
     with jax.enable_x64(True):
-        keys = rounds.named_keys(np.arange(3))
+        keys = name_keys(np.arange(3))
         data = [np.asarray(jax.random.key_data(key)) for key in keys.values()]
     assert len({bytes(row) for block in data for row in block}) == 3 * len(keys)
 
 
 @pytest.mark.parametrize("base", [banditsrl.LinTS(draws=2), banditsrl.LinUCB()])
 @pytest.mark.parametrize("loss", ["eig", "weak", "span"])
-def test_no_bit_of_a_state_depends_on_the_lane_it_ran_in(base: Any, loss: str) -> None:
-    """From 13 dimensions on, a product that joins the seeds would round lanes differently."""
+def test_no_bit_of_a_state_depends_on_the_place_it_ran_in(base: Any, loss: str) -> None:
+    """From 13 dimensions on, a product that joins the seeds would round places differently."""
     rng = np.random.default_rng(3)
     features, theta = rng.standard_normal((20, 5, 13)), rng.standard_normal(13) / 13
     rotation, _ = np.linalg.qr(rng.standard_normal((13, 13)))
@@ -269,7 +253,7 @@ class Stubborn:
         return ()
 
     def act(self, state: Any, context: Any, mask: Any, key: Any) -> banditsrl.Choice:
-        return banditsrl.policies.untested(jnp.asarray(self.action), jnp.asarray([1.0, 0.0]))
+        return banditsrl.Choice.without_test(jnp.asarray(self.action), jnp.asarray([1.0, 0.0]))
 
     def learn(self, state: Any, context: Any, action: Any, reward: Any) -> Any:
         return state
@@ -283,6 +267,23 @@ def test_an_action_that_was_not_offered_ends_in_an_error(action: int) -> None:
     with pytest.raises(ContractViolation, match="Stubborn must choose available actions, got one"):
         banditsrl.simulate(problem, Stubborn(action), horizon=30, seeds=2)
     assert banditsrl.simulate(problem, Stubborn(0), horizon=30, seeds=2).mean[-1] == 0.0
+
+
+class Stateless(Stubborn):
+    """Keeps nothing, has phases, and reports the same for every seed."""
+
+    phase_growth = 2.0
+
+    def report(self, state: Any) -> Any:
+        return {"representation": jnp.asarray(self.action)}
+
+
+@pytest.mark.parametrize("seeds", [1, 3])
+def test_a_policy_whose_state_holds_no_arrays_runs_and_reports(seeds: int) -> None:
+    problem = banditsrl.FiniteProblem([[1.0, 2.0], [0.5, 0.0]], noise="none")
+    result = banditsrl.simulate(problem, Stateless(1), horizon=10, seeds=seeds)
+    assert result.state == ()
+    np.testing.assert_array_equal(result.reports["representation"], np.ones((seeds, 4)))
 
 
 def test_an_embedding_beyond_its_bound_is_warned_of(problem: banditsrl.FiniteProblem) -> None:

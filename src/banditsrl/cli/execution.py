@@ -1,10 +1,10 @@
 """How does a command become results? It plans, announces, runs what is missing, and reports.
 
 commands.run, .sweep, .reproduce
--> execute_cells       here: everything below, in order
--> plan             experiments/planning.py: which runs exist and which are missing
+-> execute_cells    here: everything below, in order
+-> plan_sweep       experiments/planning.py: which runs there are, and which are missing
 -> record_plan      experiments/sweep_file.py: what was asked for
--> carry_out        engines/progress.py: the missing runs, with progress
+-> run_plan         engines/progress.py: the missing runs, with progress
 -> read_result      experiments/cell_results.py: the stored tables
 -> write_report     reports/page.py: the page
 """
@@ -29,8 +29,9 @@ from banditsrl.cli.console import (
     print_message,
 )
 from banditsrl.core.scratch import scratch_folder
-from banditsrl.engines.engine import Engine, make_engine
-from banditsrl.engines.progress import carry_out
+from banditsrl.engines.engine import make_engine
+from banditsrl.engines.jobs import Outcome
+from banditsrl.engines.progress import run_plan
 from banditsrl.experiments.cell_results import read_result, result_to_json
 from banditsrl.experiments.environment import count_cores
 from banditsrl.experiments.planning import CellRequest, PlannedCell, SweepPlan, plan_sweep
@@ -108,7 +109,10 @@ def execute_cells(
         command = shlex.join(["banditsrl", *sys.argv[1:]])
         record_plan(planned, title=title, command=command)
         _announce_plan(planned, options, title)
-        n_failed = _run_missing(planned, engine, command, options)
+        with _explain_interruption(options):
+            display = make_display(quiet=options.quiet)
+            outcomes = run_plan(planned, engine, command=command, display=display)
+        n_failed = _print_failures(planned, outcomes)
         status = FAILED if n_failed or planned.refused else SUCCEEDED
         with ThreadPoolExecutor(1) as reader:  # results are read while the page is written
             results = reader.submit(_read_results, planned)
@@ -167,16 +171,11 @@ def _announce_plan(planned: SweepPlan, options: ExecutionOptions, title: str) ->
     )
 
 
-def _run_missing(
-    planned: SweepPlan, engine: Engine, command: str, options: ExecutionOptions
-) -> int:
-    """Execute the missing runs and return how many failed.
-
-    Ctrl-C ends the program with a message that says how to continue.
-    """
-    display = make_display(quiet=options.quiet)
+@contextmanager
+def _explain_interruption(options: ExecutionOptions) -> Iterator[None]:
+    """End the program on Ctrl-C with a message that says how to continue."""
     try:
-        outcomes = carry_out(planned, engine, command=command, display=display)
+        yield
     except KeyboardInterrupt:
         kept = (
             f" Finished runs and checkpoints are kept in {options.out}; run the same command again "
@@ -184,6 +183,10 @@ def _run_missing(
         )
         print_message(f"Stopped.{kept if options.out else ''}")
         raise typer.Exit(STOPPED) from None
+
+
+def _print_failures(planned: SweepPlan, outcomes: Sequence[Outcome]) -> int:
+    """Print why runs failed, and return how many did."""
     labels = {job.spec.hash: job.label for job in planned.jobs}
     failed = [(o.run, o.error) for o in outcomes if o.error is not None]
     for run, error in failed[:MAX_NAMED]:

@@ -72,7 +72,7 @@ class Meter:
         )
 
 
-def carry_out(
+def run_plan(
     plan: SweepPlan, engine: Engine, *, command: str, display: Display | None
 ) -> list[Outcome]:
     """Do the missing runs of a plan and return their outcomes, failed runs included."""

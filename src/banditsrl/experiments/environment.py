@@ -8,6 +8,8 @@ from functools import lru_cache
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
+from banditsrl.version import VERSION
+
 PACKAGES = ("banditsrl", "jax", "jaxlib", "equinox", "numpy")
 
 
@@ -52,6 +54,4 @@ def _describe_machine() -> tuple[tuple[str, Any], ...]:
 
 def _version_without_metadata(name: str) -> str:
     """Return the version of a package that runs without being installed."""
-    import banditsrl  # noqa: PLC0415  (only needed here, and it imports this room)
-
-    return banditsrl.__version__ if name == "banditsrl" else "unknown"
+    return VERSION if name == "banditsrl" else "unknown"

@@ -9,7 +9,6 @@ that is unknown or occurs twice is refused, so that a misspelt one is noticed.
 """
 
 import json
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -106,7 +105,7 @@ def _parse(path: Path) -> dict[str, Any]:
 
 
 def _refuse_unknown_keys(
-    entry: dict[str, Any], known: Iterable[str], path: Path, where: str = ""
+    entry: dict[str, Any], known: tuple[str, ...], path: Path, where: str = ""
 ) -> None:
     for key in entry:
         if key not in known:

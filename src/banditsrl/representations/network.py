@@ -18,6 +18,7 @@ from jax import Array
 from banditsrl.arguments import count, one_of
 from banditsrl.core.representation import Context, Representation, TrainableRepresentation
 from banditsrl.errors import InvalidArgument, InvalidType
+from banditsrl.numerics.precision import in_float64
 from banditsrl.representations.conversion import as_representation
 
 ACTIVATIONS: dict[str, Callable[[Array], Array]] = {
@@ -123,6 +124,7 @@ class Network(TrainableRepresentation):
         )
         return placed
 
+    @in_float64
     def embed(self, context: Context) -> Array:
         """Return the embedding of every action, (A, d) float64."""
         return self.embed_single(context).astype(jnp.float64)
@@ -199,16 +201,15 @@ def _check_widths(layers: Any) -> tuple[int, ...]:
 def _embedding_dim(module: Any, inputs: Representation) -> int:
     """Return the length of the vector that a module makes of one input vector."""
     try:
-        found = jax.eval_shape(
-            lambda x: jnp.asarray(module(x)), jnp.zeros(inputs.dim, dtype=jnp.float32)
-        )
+        found = jax.eval_shape(module, jnp.zeros(inputs.dim, dtype=jnp.float32))
     except Exception as error:
         raise InvalidArgument(
             f"module must take one input vector of shape ({inputs.dim},), "
             f"got {type(error).__name__}: {error}"
         ) from error
-    if len(found.shape) != 1:
+    shape = found.shape if isinstance(found, jax.ShapeDtypeStruct) else None
+    if shape is None or len(shape) != 1:
         raise InvalidArgument(
-            f"module must return one vector per action, of shape (dim,), got shape {found.shape}."
+            f"module must return one vector per action, of shape (dim,), got shape {shape}."
         )
-    return int(found.shape[0])
+    return int(shape[0])

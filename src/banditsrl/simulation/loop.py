@@ -131,7 +131,7 @@ def _end_phase(
         return whole.refresh(state, history, jax.random.fold_in(key, step))
 
     state = map_over_seeds(refresh)(carry.state, keys["refresh"], carry.history)
-    return carry._replace(state=state), map_over_seeds(whole.report)(state)
+    return carry._replace(state=state), _report_all(whole, keys, state)
 
 
 _end_phase_optimised = jax.jit(_end_phase, donate_argnums=3)
@@ -139,19 +139,41 @@ _end_phase_quickly = jit_quickly(_end_phase, donate_argnums=3)
 
 
 @jax.jit
-def report_state(policy: Partitioned[Policy[Any]], state: State) -> dict[str, Array]:
+def report_state(
+    policy: Partitioned[Policy[Any]], keys: dict[str, Array], state: State
+) -> dict[str, Array]:
     """Return what the policy reports of every seed."""
-    reported: dict[str, Array] = map_over_seeds(policy.combine().report)(state)
+    return _report_all(policy.combine(), keys, state)
+
+
+def _report_all(policy: Policy[Any], keys: dict[str, Array], state: State) -> dict[str, Array]:
+    """Map `report` over seeds; the keys count them, since a state may hold no arrays at all."""
+    reported: dict[str, Array] = map_over_seeds(lambda _, own: policy.report(own))(
+        keys["init"], state
+    )
     return reported
 
 
-read_block_of_all = jit_quickly(read_block)
-write_block_of_all = jit_quickly(write_block, donate_argnums=0)
-"""The block of the history of all seeds that `play_steps` works on, read and written.
+def open_block(carry: Carry, first: int) -> Carry:
+    """Return the carry with only the block of the history behind its first `first` rounds.
 
-The loop takes only this block: a step costs the same, and the same program serves, however long the
-history is.
-"""
+    The loop takes only this block: a step costs the same, and the same program serves, however long
+    the history is.
+    """
+    if carry.history is None:
+        return carry
+    return carry._replace(history=_read_block(carry.history, np.asarray(first)))
+
+
+def close_block(carry: Carry, whole: History | None, first: int) -> Carry:
+    """Return the carry with the whole history, into which its block is written."""
+    if whole is None:
+        return carry
+    return carry._replace(history=_write_block(whole, np.asarray(first), carry.history))
+
+
+_read_block = jit_quickly(read_block)
+_write_block = jit_quickly(write_block, donate_argnums=0)
 
 
 def _mean_of(action: Array, means: Array, mask: Array) -> Array:

@@ -27,7 +27,7 @@ from banditsrl.numerics.seed_axis import seeds_of_a_network
 from banditsrl.simulation import loop, run_checks
 from banditsrl.simulation.checkpoint import Checkpoint, Slot, make_strong, unpack
 from banditsrl.simulation.collecting import BatchOutcome, collect_result
-from banditsrl.simulation.dealing import Deal, deal_block, name_keys
+from banditsrl.simulation.dealing import deal_block, name_keys
 from banditsrl.simulation.loop import Carry, Game, Steps
 from banditsrl.simulation.result import Result
 
@@ -158,7 +158,9 @@ def _run_batch(
             dealt = deal_block(plan.game.problem, keys, np.asarray(block // BLOCK))
             rows = _rows_of_block(plan.recorded, block)
         steps = Steps(np.asarray(first), np.asarray(last), rows)
-        carry = _play_segment(plan, dealt, steps, carry, np.asarray(block))
+        whole = carry.history
+        carry = loop.play_steps(plan.game, dealt, steps, loop.open_block(carry, block))
+        carry = loop.close_block(carry, whole, block)
         if last in plan.ends:
             carry, report = loop.end_phase(plan.game.policy, keys, np.asarray(last), carry)
             carry = make_strong(carry)
@@ -172,19 +174,6 @@ def _run_batch(
     return cut
 
 
-def _play_segment(
-    plan: RunPlan, dealt: Deal, steps: Steps, carry: Carry, block: NDArray[np.int64]
-) -> Carry:
-    """Play some steps of one block; the loop works on that block of the history only."""
-    history = carry.history
-    if history is None:
-        played: Carry = loop.play_steps(plan.game, dealt, steps, carry)
-        return played
-    here = carry._replace(history=loop.read_block_of_all(history, block))
-    after: Carry = loop.play_steps(plan.game, dealt, steps, here)
-    return after._replace(history=loop.write_block_of_all(history, block, after.history))
-
-
 def _start_or_resume(
     plan: RunPlan, keys: dict[str, Array], slot: Slot
 ) -> tuple[int, Reports, Carry]:
@@ -193,7 +182,7 @@ def _start_or_resume(
     n_rows = ROWS * -(-len(plan.recorded) // ROWS)
     carry = loop.start_run(plan.game, keys, plan.horizon if keeps_history else 0, n_rows)
     carry = make_strong(carry)
-    reports = [_copy_to_host(loop.report_state(plan.game.policy, carry.state))]
+    reports = [_copy_to_host(loop.report_state(plan.game.policy, keys, carry.state))]
     saved = slot.load()
     if saved is None:
         return 0, reports, carry
