@@ -1,59 +1,75 @@
-# make demo | test | check | bench | parity | docs | bench-peers     (everything happens in .venv)
+# make demo | test | check | bench | parity | docs | bench-peers
+#
+# Everything is installed into .venv. `make demo` installs the dependencies of the package only; the
+# other targets add the tools that they need.
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 REFERENCE ?= ../shared/reference
 SOURCES := $(shell find src -type f -not -name '*.pyc') pyproject.toml README.md
 
-# Tests compile more than they compute: XLA's older code generator, told to optimise less, takes half
-# of the time.
+PIP_INSTALL := pip install --quiet --disable-pip-version-check
+INSTALL     := $(BIN)/$(PIP_INSTALL) -c constraints.txt
+
+# The requirements of the package, or those of one of its extras, from pyproject.toml.
+PROJECT      := import tomllib; project = tomllib.load(open('pyproject.toml', 'rb'))['project']
+RUNTIME       = $$($(BIN)/python -c "$(PROJECT); print(*[r.replace(' ', '') for r in project['dependencies']])")
+EXTRA         = $$($(BIN)/python -c "$(PROJECT); print(*[r.replace(' ', '') for r in project['optional-dependencies']['$(1)']])")
+
+# Tests spend more time compiling than computing. XLA's older code generator with a low optimisation
+# level takes half the time.
 QUICK_COMPILER := XLA_FLAGS="$(XLA_FLAGS) --xla_cpu_use_fusion_emitters=false --xla_backend_optimization_level=1 --xla_cpu_parallel_codegen_split_count=1"
 
 .PHONY: demo test check bench parity docs bench-peers clean
 
-demo: $(VENV)/wheel.stamp
+demo: $(VENV)/package.stamp
 	$(BIN)/banditsrl reproduce vardim --panel realizable --scale quick --out results
 
-test: $(VENV)/wheel.stamp
+test: $(VENV)/package.stamp $(VENV)/test.stamp
 	$(QUICK_COMPILER) $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder --doctest-modules tests --pyargs banditsrl
 
-check: $(VENV)/wheel.stamp
+check: $(VENV)/package.stamp $(VENV)/check.stamp
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-bench: $(VENV)/wheel.stamp
+bench: $(VENV)/package.stamp
 	$(BIN)/python benchmarks/speed.py $(BENCH)
 	$(BIN)/python benchmarks/training.py $(BENCH)
 
-parity: $(VENV)/wheel.stamp
+parity: $(VENV)/package.stamp
 	$(BIN)/python benchmarks/parity.py --reference $(REFERENCE)
 
-$(VENV)/tools.stamp: constraints.txt pyproject.toml
-	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt hatchling
-	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt \
-		$$($(BIN)/python -c "import tomllib; p = tomllib.load(open('pyproject.toml', 'rb'))['project']; print(*[r.replace(' ', '') for r in p['dependencies'] + p['optional-dependencies']['dev']])")
-	touch $@
-
-$(VENV)/wheel.stamp: $(VENV)/tools.stamp $(SOURCES)
-	rm -rf build/wheel
-	$(BIN)/pip wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation -w build/wheel .
-	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --force-reinstall build/wheel/*.whl
-	touch $@
-
-docs: $(VENV)/wheel.stamp
-	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt mkdocs "mkdocstrings[python]"
+docs: $(VENV)/package.stamp $(VENV)/docs.stamp
 	$(BIN)/mkdocs build --strict
 
-bench-peers: $(VENV)/wheel.stamp
+bench-peers: $(VENV)/package.stamp
 	$(PYTHON) -m venv .venv-peers
-	.venv-peers/bin/pip install --quiet --disable-pip-version-check -r benchmarks/peers/requirements.txt
-	.venv-peers/bin/pip install --quiet --disable-pip-version-check --no-deps -r benchmarks/peers/requirements-no-deps.txt
-	.venv-peers/bin/pip install --quiet --disable-pip-version-check -c constraints.txt build/wheel/*.whl
-	.venv-peers/bin/pip install --quiet --disable-pip-version-check --no-deps --force-reinstall build/wheel/*.whl
+	.venv-peers/bin/$(PIP_INSTALL) -r benchmarks/peers/requirements.txt
+	.venv-peers/bin/$(PIP_INSTALL) --no-deps -r benchmarks/peers/requirements-no-deps.txt
+	.venv-peers/bin/$(PIP_INSTALL) -c constraints.txt build/wheel/*.whl
+	.venv-peers/bin/$(PIP_INSTALL) --no-deps --force-reinstall build/wheel/*.whl
 	.venv-peers/bin/python benchmarks/peers/run.py $(PEERS); status=$$?; .venv-peers/bin/python benchmarks/peers/report.py && exit $$status
+
+# The dependencies of the package, and hatchling, which builds it.
+$(VENV)/runtime.stamp: constraints.txt pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(INSTALL) hatchling
+	$(INSTALL) $(RUNTIME)
+	touch $@
+
+# The tools of one extra: test, check or docs.
+$(VENV)/%.stamp: $(VENV)/runtime.stamp
+	$(INSTALL) $(call EXTRA,$*)
+	touch $@
+
+# The package itself, built again whenever a source file changes.
+$(VENV)/package.stamp: $(VENV)/runtime.stamp $(SOURCES)
+	rm -rf build/wheel
+	$(BIN)/pip wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation -w build/wheel .
+	$(BIN)/$(PIP_INSTALL) --no-deps --force-reinstall build/wheel/*.whl
+	touch $@
 
 clean:
 	rm -rf $(VENV) .venv-peers build results

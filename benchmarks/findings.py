@@ -3,8 +3,9 @@
     python benchmarks/findings.py [--reference DIR] [--out FILE.md] [--problems mixing,...]
                                   [--seeds 40]
 
-Theoretical settings, on the authors' instances (if DIR is given) and on three generated
-ones (problem seeds 0, 1, 2). Each line is a claim, what was seen, and whether it holds.
+Policies have the settings of the theory. They run on the authors' instances (if DIR is given) and
+on three generated ones (problem seeds 0, 1 and 2). Each line of the table has a claim, the
+observation, and whether the claim holds.
 """
 
 import argparse
@@ -18,7 +19,7 @@ from numpy.typing import NDArray
 import banditsrl
 from banditsrl.simulation.measured_times import measured_times
 
-FLAT, SETTLED = 0.95, 0.85  # shares of the seeds that are asked for: 38 and 34 of 40
+FLAT, SETTLED = 0.95, 0.85  # shares of seeds that a claim requires: 38 and 34 of 40
 SHORT, LONG = 10_000, 50_000
 
 
@@ -31,109 +32,123 @@ class Finding(NamedTuple):
 
 
 class Setting(NamedTuple):
-    """A problem and how many seeds run on it."""
+    """A problem and the number of seeds that run on it."""
 
     problem: Any
     n_seeds: int
 
     def run(self, name: str, horizon: int, **settings: Any) -> banditsrl.Result:
-        """One policy, recorded at half and at the end."""
+        """Run one policy, recorded at half of the horizon and at its end."""
         policy = banditsrl.make_policy(name, self.problem, **settings)
         return banditsrl.simulate(
             self.problem, policy, horizon=horizon, seeds=self.n_seeds, steps=[horizon // 2, horizon]
         )
 
 
-def half(result: banditsrl.Result) -> NDArray[np.float64]:
-    """Regret per seed of the second half."""
+def second_half_regret(result: banditsrl.Result) -> NDArray[np.float64]:
+    """Return the regret of each seed in the second half of the steps, (S,)."""
     return np.asarray(result.regret[:, -1] - result.regret[:, 0])
 
 
-def goes_on(result: banditsrl.Result) -> tuple[str, bool]:
-    """Whether the mean increment of the second half exceeds two standard errors."""
-    added = half(result)
+def measure_growth(result: banditsrl.Result) -> tuple[str, bool]:
+    """Return the mean regret of the second half, and whether it exceeds two standard errors."""
+    added = second_half_regret(result)
     error = added.std(ddof=1) / np.sqrt(len(added))
     return f"{added.mean():.2f} ± {error:.2f}", bool(added.mean() > 2 * error)
 
 
 def realizable(on: Setting) -> Iterator[Finding]:
-    """With an HLS candidate, exploration ends."""
+    """Check that exploration ends if a candidate is HLS."""
     linucb = on.run("banditsrl-linucb", SHORT)
-    flat = int((half(linucb) == 0).sum())
+    flat = int((second_half_regret(linucb) == 0).sum())
     times = measured_times(linucb, hls=0)
     yield Finding(
-        "BanditSRL-LinUCB (eig) adds no regret in the last half of 10,000 steps (≥ 95%)",
+        "BanditSRL-LinUCB (eig) adds no regret in the last half of 10,000 steps (≥ 95% of seeds)",
         f"{flat} of {on.n_seeds}; regret {linucb.mean[-1]:.1f} ± {linucb.stderr[-1]:.1f}; HLS "
         f"chosen for good from step {np.median(times.first_hls):.0f} (median), last regret at "
         f"step {np.median(times.last_regret):.0f} (median)",
         flat >= FLAT * on.n_seeds,
     )
     selecting, alone = (on.run(name, LONG) for name in ("banditsrl-egreedy", "egreedy"))
-    flat, still = int((half(selecting) == 0).sum()), int((half(alone) == 0).sum())
+    flat, still = (
+        int((second_half_regret(selecting) == 0).sum()),
+        int((second_half_regret(alone) == 0).sum()),
+    )
     yield Finding(
-        "BanditSRL-ε-greedy is flat before 50,000 steps, ε-greedy alone is not",
+        "BanditSRL-ε-greedy has flat regret before 50,000 steps, ε-greedy alone does not",
         f"{flat} of {on.n_seeds} seeds flat in the last half, against {still}; regret "
         f"{selecting.mean[-1]:.0f} against {alone.mean[-1]:.0f}",
         flat >= FLAT * on.n_seeds and still == 0,
     )
     wrong = int((linucb.wrong[:, -1] > 0).sum() + (selecting.wrong[:, -1] > 0).sum())
     yield Finding(
-        "no certificate is wrong", f"{wrong} of {2 * on.n_seeds} seeds with one", wrong == 0
+        "no certificate is wrong", f"{wrong} of {2 * on.n_seeds} seeds have a wrong one", wrong == 0
     )
 
 
 def no_hls(on: Setting) -> Iterator[Finding]:
-    """Without an HLS candidate, regret goes on."""
+    """Check that regret keeps growing if no candidate is HLS."""
     for name in ("banditsrl-linucb", "banditsrl-egreedy"):
-        seen, holds = goes_on(on.run(name, SHORT))
+        seen, holds = measure_growth(on.run(name, SHORT))
         yield Finding(
-            f"{name} goes on (last half of 10,000 above two standard errors)", seen, holds
+            f"the regret of {name} keeps growing (by more than two standard errors in the last "
+            "half of 10,000 steps)",
+            seen,
+            holds,
         )
 
 
 def weak_hls(on: Setting) -> Iterator[Finding]:
-    """On redundant features the weak losses should find the weakly HLS candidate."""
+    """Check that the weak losses find the weakly HLS candidate on redundant features."""
     for loss in ("weak", "weak-normalised", "span", "eig"):
         result = on.run("banditsrl-linucb", SHORT, loss=loss)
         hits = int((result.final_representation == 0).sum())
         seen = f"{hits} of {on.n_seeds}; regret {result.mean[-1]:.1f} ± {result.stderr[-1]:.1f}"
         if loss == "eig":
             chance = on.n_seeds / 6 + 2 * np.sqrt(on.n_seeds * 5 / 36)
-            yield Finding("loss eig does no better than chance (1 in 6)", seen, hits <= chance)
+            yield Finding(
+                "the loss eig selects the weakly HLS candidate no more often than chance (1 in 6)",
+                seen,
+                hits <= chance,
+            )
         else:
             enough = hits >= SETTLED * on.n_seeds
-            yield Finding(f"loss {loss} settles on the weakly HLS one (≥ 85%)", seen, enough)
+            yield Finding(
+                f"the loss {loss} selects the weakly HLS candidate in the end (≥ 85% of seeds)",
+                seen,
+                enough,
+            )
 
 
 def misspecified(on: Setting) -> Iterator[Finding]:
-    """Misspecified candidates leave, realizable ones stay."""
+    """Check that misspecified candidates are eliminated and realizable ones are not."""
     result = on.run("banditsrl-linucb", SHORT, offset="tight")
-    claims = np.array([c.realizable for c in on.problem.representations])
+    claims = np.array([claim.realizable for claim in on.problem.claims])
     active = result.reports["active"]
     left = int(active[:, -1][:, ~claims].sum())
     lost = int((~active[:, :, claims]).sum())
     times = measured_times(result)
     yield Finding(
-        "every misspecified candidate is out by 10,000 steps (tight offset)",
-        f"{left} of {on.n_seeds * int((~claims).sum())} still in; last elimination at step "
+        "every misspecified candidate is eliminated within 10,000 steps (tight offset)",
+        f"{left} of {on.n_seeds * int((~claims).sum())} remain; last elimination at step "
         f"{times.last_elimination.max():.0f}",
         left == 0,
     )
-    yield Finding("no realizable candidate is ever out", f"{lost} times", lost == 0)
+    yield Finding("no realizable candidate is ever eliminated", f"{lost} times", lost == 0)
 
 
 def mixing(on: Setting) -> Iterator[Finding]:
-    """LEADER mixes representations."""
+    """Check that LEADER mixes representations and BanditSRL does not."""
     leader, selecting = (on.run(name, LONG) for name in ("leader", "banditsrl-linucb"))
-    seen, goes = goes_on(leader)
-    flat = int((half(leader) == 0).sum())
+    seen, goes = measure_growth(leader)
+    flat = int((second_half_regret(leader) == 0).sum())
     yield Finding(
-        "LEADER goes flat (last half of 50,000)",
-        f"{seen}; {flat} of {on.n_seeds} seeds add none",
+        "the regret of LEADER is flat in the last half of 50,000 steps",
+        f"{seen}; {flat} of {on.n_seeds} seeds add no regret",
         not goes,
     )
-    seen, goes = goes_on(selecting)
-    yield Finding("BanditSRL-LinUCB does not", seen, goes)
+    seen, goes = measure_growth(selecting)
+    yield Finding("the regret of BanditSRL-LinUCB is not flat there", seen, goes)
 
 
 CHECKS = {
@@ -148,7 +163,7 @@ FILES = {"vardim-misspecified": "vardim-misspecified-nohls"}
 
 
 def instances(name: str, reference: Path | None) -> Iterator[tuple[str, Any]]:
-    """The authors' instance, if there, and three generated ones."""
+    """Yield the authors' instance, if there is one, and three generated ones."""
     if reference is not None:
         yield "authors'", banditsrl.read_problem(reference / f"{FILES.get(name, name)}.json")
     for seed in range(3):
@@ -158,12 +173,14 @@ def instances(name: str, reference: Path | None) -> Iterator[tuple[str, Any]]:
 def main() -> None:
     """Run every check and print a Markdown table."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--reference", type=Path)
-    parser.add_argument("--out", type=Path)
-    parser.add_argument("--problems", default=",".join(CHECKS))
-    parser.add_argument("--seeds", type=int, default=40)
+    parser.add_argument("--reference", type=Path, help="Folder of the authors' instances.")
+    parser.add_argument("--out", type=Path, help="File to write the table to.")
+    parser.add_argument(
+        "--problems", default=",".join(CHECKS), help="Problems, separated by commas."
+    )
+    parser.add_argument("--seeds", type=int, default=40, help="Number of seeds.")
     arguments = parser.parse_args()
-    lines = ["| problem | instance | claim | seen | holds |", "|---|---|---|---|---|"]
+    lines = ["| problem | instance | claim | observation | holds |", "|---|---|---|---|---|"]
     print("\n".join(lines), flush=True)
     for name in arguments.problems.split(","):
         for instance, problem in instances(name, arguments.reference):

@@ -3,9 +3,9 @@
     python benchmarks/findings_networks.py [--horizon 10000] [--seeds 20] [--workers 2]
                                            [--problems wheel,...] [--only LABEL] [--out FILE]
 
-Every policy has the `paper` preset. Each (problem, policy) is a line of FILE, written when it is
-done; a second start skips what is there. `--table` prints FILE as the tables of docs/findings.md.
-The presets are compared by `--cells presets`.
+Every policy has the `paper` preset. Each combination of a problem and a policy is one line of FILE,
+which is written as soon as the run ends; later starts skip the lines that FILE has. `--table`
+prints FILE as the tables of docs/findings.md. `--cells presets` compares the presets.
 """
 
 import argparse
@@ -22,6 +22,8 @@ import numpy as np
 from joblib import Parallel, delayed
 
 import banditsrl
+
+FIRST_SEED_HELP = "First seed; seeds are numbered consecutively from here."
 
 PROBLEMS = ("wheel", "shuttle", "magic", "mushroom", "covertype")
 
@@ -65,41 +67,38 @@ PRESETS = (
 )
 
 
-def run(problem_name: str, cell: Cell, horizon: int, seeds: range) -> dict[str, Any]:
-    """One policy on one problem, as a line of the file."""
+def run_cell(problem_name: str, cell: Cell, horizon: int, seeds: range) -> dict[str, Any]:
+    """Run one policy on one problem, and return its line of the file."""
     problem = banditsrl.make_problem(problem_name)
     policy = banditsrl.make_policy(cell.policy, problem, preset=cell.preset, **cell.settings)
     late = [horizon * 9 // 10, horizon]
     result = banditsrl.simulate(problem, policy, horizon=horizon, seeds=seeds, steps=late)
-    width = late[1] - late[0]
-    certified = (result.certified[:, 1] - result.certified[:, 0]) / width
-    wrong = (result.wrong[:, 1] - result.wrong[:, 0]) / width
     return {
         "problem": problem_name,
         "label": cell.label,
         "horizon": horizon,
         "seeds": [seeds.start, seeds.stop],
         "final": result.regret[:, -1].tolist(),
-        "certified": float(certified.mean()),
-        "wrong": float(wrong.mean()),
+        "certified": result.certificates.certified_in_last_tenth,
+        "wrong": result.certificates.wrong_in_last_tenth,
         "wrong_regret": float(result.wrong_regret[:, -1].mean()),
         "seconds": result.seconds,
     }
 
 
-def table(rows: list[dict[str, Any]]) -> str:
-    """Markdown: regret with its standard error, and late certified and wrong shares."""
+def format_table(rows: list[dict[str, Any]]) -> str:
+    """Return a Markdown table of regret with its standard error, and certified and wrong shares."""
     problems = [p for p in PROBLEMS if any(row["problem"] == p for row in rows)]
     labels = list(dict.fromkeys(row["label"] for row in rows))
     lines = ["| policy | " + " | ".join(problems) + " |", "|---" * (len(problems) + 1) + "|"]
     for label in labels:
-        cells = [_cell(rows, problem, label) for problem in problems]
+        cells = [_format_cell(rows, problem, label) for problem in problems]
         lines.append(f"| {label} | " + " | ".join(cells) + " |")
     return "\n".join(lines)
 
 
-def paired(rows: list[dict[str, Any]]) -> str:
-    """Markdown: mean difference of regret, seed by seed, with its standard error."""
+def format_differences(rows: list[dict[str, Any]]) -> str:
+    """Return a Markdown table of mean differences of regret, seed by seed, with standard errors."""
     finals = {(row["problem"], row["label"]): np.asarray(row["final"]) for row in rows}
     known = [c for c in COMPARISONS if all((p, n) in finals for p in PROBLEMS for n in c[1:])]
     if not known:
@@ -114,7 +113,7 @@ def paired(rows: list[dict[str, Any]]) -> str:
     return "\n".join(lines)
 
 
-def _cell(rows: list[dict[str, Any]], problem: str, label: str) -> str:
+def _format_cell(rows: list[dict[str, Any]], problem: str, label: str) -> str:
     for row in rows:
         if row["problem"] == problem and row["label"] == label:
             final = np.asarray(row["final"])
@@ -125,20 +124,31 @@ def _cell(rows: list[dict[str, Any]], problem: str, label: str) -> str:
 
 
 def main() -> int:
-    """Run what is missing, then print the table."""
+    """Run the combinations that are missing, then print the tables."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--horizon", type=int, default=10_000)
-    parser.add_argument("--seeds", type=int, default=20)
-    parser.add_argument("--first-seed", type=int, default=100)
-    parser.add_argument("--workers", type=int, default=os.cpu_count())
-    parser.add_argument("--problems", default=",".join(PROBLEMS))
-    parser.add_argument("--cells", choices=["findings", "presets", "all"], default="all")
-    parser.add_argument("--only", metavar="LABEL", help="one policy of the table")
-    parser.add_argument("--out", type=Path, default=Path("benchmarks/results/networks.jsonl"))
-    parser.add_argument("--table", action="store_true", help="only print the table of FILE")
+    parser.add_argument("--horizon", type=int, default=10_000, help="Steps of each run.")
+    parser.add_argument("--seeds", type=int, default=20, help="Number of seeds.")
+    parser.add_argument("--first-seed", type=int, default=100, help=FIRST_SEED_HELP)
+    parser.add_argument("--workers", type=int, default=os.cpu_count(), help="Processes.")
+    parser.add_argument(
+        "--problems", default=",".join(PROBLEMS), help="Problems, separated by commas."
+    )
+    parser.add_argument(
+        "--cells", choices=["findings", "presets", "all"], default="all", help="Policies to run."
+    )
+    parser.add_argument("--only", metavar="LABEL", help="Run one policy of the table only.")
+    parser.add_argument(
+        "--out",
+        type=Path,
+        default=Path("benchmarks/results/networks.jsonl"),
+        help="File of the results, one line per run.",
+    )
+    parser.add_argument(
+        "--table", action="store_true", help="Print the tables of FILE and run nothing."
+    )
     arguments = parser.parse_args()
     chosen = {"findings": FINDINGS, "presets": PRESETS, "all": FINDINGS + PRESETS}
-    rows = _read(arguments.out)
+    rows = _read_rows(arguments.out)
     done = {(row["problem"], row["label"]) for row in rows}
     seeds = range(arguments.first_seed, arguments.first_seed + arguments.seeds)
     jobs = [
@@ -150,16 +160,16 @@ def main() -> int:
     if not arguments.table:
         arguments.out.parent.mkdir(parents=True, exist_ok=True)
         workers = Parallel(n_jobs=arguments.workers, return_as="generator_unordered")
-        for count, row in enumerate(workers(delayed(run)(*job) for job in jobs), 1):
+        for count, row in enumerate(workers(delayed(run_cell)(*job) for job in jobs), 1):
             with arguments.out.open("a") as file:
                 file.write(json.dumps(row) + "\n")
             print(f"{count}/{len(jobs)} {row['problem']} {row['label']}", file=sys.stderr)
-    rows = _read(arguments.out)
-    print(table(rows), paired(rows), sep="\n\n")
+    rows = _read_rows(arguments.out)
+    print(format_table(rows), format_differences(rows), sep="\n\n")
     return 0
 
 
-def _read(path: Path) -> list[dict[str, Any]]:
+def _read_rows(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
 
 

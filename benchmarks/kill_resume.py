@@ -1,10 +1,10 @@
-"""Does a sweep that is killed again and again end with the same tables?
+"""Does a sweep that is killed many times produce the same tables?
 
     python benchmarks/kill_resume.py --times 20
 
-Starts a small sweep as a process of its own, ends it with SIGKILL at random moments (the whole
-group of processes, or the parent alone), starts it again, and compares every table with that of a
-sweep that was left in peace. Only processes started here are ended.
+Starts a small sweep as a separate process, kills it with SIGKILL at random moments (the whole
+process group, or the parent alone), starts it again, and compares every table with that of a sweep
+that was never killed. Only processes that were started here are killed.
 """
 
 import argparse
@@ -18,7 +18,8 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from banditsrl.experiments.run_tables import same
+import polars as pl
+
 from banditsrl.experiments.store import Store
 
 SWEEP = """
@@ -30,13 +31,13 @@ curves: {policies}
 """
 
 MEAN_SECONDS = 1.0
-"""Between the moment a run begins and the kill, on average."""
+"""Mean time between the start of a run and the kill."""
 
 PROGRAM = "from banditsrl.cli import main; main()"
 
 
 def start(file: Path, out: Path, *, workers: int, cache: Path | None) -> subprocess.Popen[bytes]:
-    """The sweep as a process, leader of its own group."""
+    """Start the sweep as the leader of its own process group."""
     environment = {**os.environ, "BANDITSRL_CHECKPOINT_SECONDS": "0.05"}
     if cache is not None:
         environment["JAX_COMPILATION_CACHE_DIR"] = str(cache)
@@ -52,16 +53,16 @@ def start(file: Path, out: Path, *, workers: int, cache: Path | None) -> subproc
 
 
 def finish(process: subprocess.Popen[bytes]) -> None:
-    """Wait until it ends by itself."""
+    """Wait until the sweep ends; raise an error if it failed."""
     _, errors = process.communicate()
     if process.returncode != 0:
-        raise RuntimeError(f"the sweep ended with {process.returncode}: {errors.decode()}")
+        raise RuntimeError(f"The sweep exited with {process.returncode}: {errors.decode()}")
 
 
-def kill(process: subprocess.Popen[bytes], *, everyone: bool) -> bool:
-    """End the sweep at once; False if it had ended already."""
+def kill(process: subprocess.Popen[bytes], *, whole_group: bool) -> bool:
+    """Kill the sweep, and return whether it was still running."""
     running = process.poll() is None
-    if running and everyone:
+    if running and whole_group:
         os.killpg(process.pid, signal.SIGKILL)
     elif running:
         process.kill()
@@ -71,15 +72,20 @@ def kill(process: subprocess.Popen[bytes], *, everyone: bool) -> bool:
     return running
 
 
-def differences(undisturbed: Path, disturbed: Path) -> list[str]:
-    """Runs whose tables are not the same."""
+def same_tables(one: pl.DataFrame, other: pl.DataFrame) -> bool:
+    """Tell whether two tables are equal to the last bit in everything but wall time."""
+    return one.drop("seconds").equals(other.drop("seconds"))
+
+
+def find_differences(undisturbed: Path, disturbed: Path) -> list[str]:
+    """Return the runs whose tables differ or are missing."""
     one, other = Store(undisturbed), Store(disturbed)
     runs = {run.hash for run in one.runs()} | {run.hash for run in other.runs()}
     return [
         run
         for run in sorted(runs)
         if not (one.is_finished(run) and other.is_finished(run))
-        or not same(one.table(run), other.table(run))
+        or not same_tables(one.read_table(run), other.read_table(run))
     ]
 
 
@@ -94,7 +100,7 @@ def trial(
     policies: Sequence[str] = ("banditsrl-egreedy", "glrt-linucb"),
     cache: Path | None = None,
 ) -> tuple[int, list[str]]:
-    """Kill `times` times; the number of sweeps compared, and what differed."""
+    """Kill sweeps `times` times; return the number of sweeps and the runs that differ."""
     rng = random.Random(seed)
     file = folder / "sweep.yaml"
     file.write_text(SWEEP.format(horizon=horizon, seeds=seeds, policies=list(policies)))
@@ -106,18 +112,18 @@ def trial(
         out = folder / f"disturbed{n_sweeps}"
         while n_killed < times:
             process = start(file, out, workers=workers, cache=cache)
-            await_work(process, out)
+            wait_for_work(process, out)
             time.sleep(rng.expovariate(1.0 / MEAN_SECONDS))
-            if not kill(process, everyone=rng.random() < 0.5):
+            if not kill(process, whole_group=rng.random() < 0.5):
                 break
             n_killed += 1
         finish(start(file, out, workers=workers, cache=cache))
-        wrong += differences(quiet, out)
+        wrong += find_differences(quiet, out)
     return n_sweeps, wrong
 
 
-def await_work(process: subprocess.Popen[bytes], out: Path) -> None:
-    """Return when a run has begun that was not finished before this start."""
+def wait_for_work(process: subprocess.Popen[bytes], out: Path) -> None:
+    """Wait until the sweep works on an unfinished run, or ends."""
     while process.poll() is None:
         for environment in out.glob("runs/*/environment.json"):
             recent = time.time() - environment.stat().st_mtime < 1.0
@@ -127,11 +133,11 @@ def await_work(process: subprocess.Popen[bytes], out: Path) -> None:
 
 
 def main() -> int:
-    """Run the trial and say what came of it."""
+    """Run the trial and print the number of tables that differ."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--times", type=int, default=20)
-    parser.add_argument("--workers", type=int, default=2)
-    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--times", type=int, default=20, help="Number of kills.")
+    parser.add_argument("--workers", type=int, default=2, help="Processes of the sweep.")
+    parser.add_argument("--seed", type=int, default=0, help="Seed of the random moments.")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         n_sweeps, wrong = trial(

@@ -2,9 +2,9 @@
 
     python benchmarks/memory.py [--horizon 1000000] [--max-updates 200]
 
-Prints the most that the process had resident. The number of training steps per phase is cut, since
-memory does not depend on it: buffers are allocated for the horizon and updated in place. The data
-come from where `banditsrl data covertype` finds them.
+Prints the peak resident memory of the process. The number of training steps per phase is limited,
+because memory does not depend on it: buffers are allocated for the horizon and updated in place.
+The data set is read from where `banditsrl data covertype` stores it.
 """
 
 import argparse
@@ -21,7 +21,7 @@ LIMIT_MB = 2048
 
 
 def peak_mb() -> float:
-    """The most that this program had resident; ru_maxrss counts the one that started it, too."""
+    """Return the peak resident memory; ru_maxrss would include that of the parent process."""
     status = Path("/proc/self/status")
     if status.is_file():
         (line,) = [line for line in status.read_text().splitlines() if line.startswith("VmHWM")]
@@ -30,10 +30,10 @@ def peak_mb() -> float:
 
 
 def main() -> int:
-    """Run, and print the peak."""
+    """Run the simulation and print the peak."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--horizon", type=int, default=1_000_000)
-    parser.add_argument("--max-updates", type=int, default=200)
+    parser.add_argument("--horizon", type=int, default=1_000_000, help="Steps of the run.")
+    parser.add_argument("--max-updates", type=int, default=200, help="Training steps per phase.")
     arguments = parser.parse_args()
     problem = banditsrl.make_problem("covertype")
     policy = banditsrl.make_policy(

@@ -1,11 +1,11 @@
-"""Do our numbers agree with the authors'? Regret on their instances, ours against theirs.
+"""Do our numbers agree with the authors'? Their regret and ours, on the authors' instances.
 
     python benchmarks/parity.py --reference DIR [--seeds 40] [--network-seeds 20] [--first-seed 0]
 
 DIR holds the instances (vardim-*.json, wheel-100.json) and the regret of the authors' code
-(`regret-linear.json`, `regret-wheel.json`). Each row is run with `conventions=authors`; z is
-Welch's statistic of the difference of means at each recorded step. Exits with status 1 if any |z|
-is 3 or more. Rows run side by side, one per core.
+(`regret-linear.json`, `regret-wheel.json`). Each row is run with `conventions=authors`, one process
+per core; z is Welch's statistic for the difference of means at each recorded step. The exit status
+is 1 if any |z| is 3 or more.
 """
 
 import argparse
@@ -24,6 +24,8 @@ import banditsrl
 
 LIMIT = 3.0
 
+FIRST_SEED_HELP = "First seed; seeds are numbered consecutively from here."
+
 WHEEL_POLICIES = {
     "nn-banditsrl egreedy (t^-1/3)": "nn-banditsrl-egreedy",
     "nn-banditsrl linucb (alpha_UCB 1)": "nn-banditsrl-linucb",
@@ -31,7 +33,7 @@ WHEEL_POLICIES = {
 
 
 class Row(NamedTuple):
-    """One line of the authors' figures."""
+    """One curve of the authors' figures."""
 
     problem: str
     policy: str
@@ -42,8 +44,8 @@ class Row(NamedTuple):
     is_network: bool
 
 
-def linear_rows(folder: Path) -> list[Row]:
-    """The rows of `regret-linear.json`."""
+def read_linear_rows(folder: Path) -> list[Row]:
+    """Return the rows of `regret-linear.json`."""
     rows = json.loads((folder / "regret-linear.json").read_text())["rows"]
     return [
         Row(
@@ -59,8 +61,8 @@ def linear_rows(folder: Path) -> list[Row]:
     ]
 
 
-def wheel_rows(folder: Path) -> list[Row]:
-    """The rows of `regret-wheel.json`: the paper's settings, weak loss, s = 5."""
+def read_wheel_rows(folder: Path) -> list[Row]:
+    """Return the rows of `regret-wheel.json`, which have the paper's settings and the weak loss."""
     document = json.loads((folder / "regret-wheel.json").read_text())
     return [
         Row(
@@ -76,8 +78,8 @@ def wheel_rows(folder: Path) -> list[Row]:
     ]
 
 
-def compared(row: Row, folder: Path, seeds: range) -> tuple[str, float]:
-    """Our run of one row: its printed lines and the largest |z|."""
+def compare(row: Row, folder: Path, seeds: range) -> tuple[str, float]:
+    """Run one row; return the lines to print and the largest |z|."""
     problem = banditsrl.read_problem(folder / f"{row.problem}.json")
     policy = banditsrl.make_policy(
         row.policy, problem, preset="paper", conventions="authors", **row.settings
@@ -95,25 +97,25 @@ def compared(row: Row, folder: Path, seeds: range) -> tuple[str, float]:
 
 
 def main() -> int:
-    """Print ours, theirs and z for each row."""
+    """Print our regret, the authors' regret and z for each row."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--reference", type=Path, required=True)
-    parser.add_argument("--seeds", type=int, default=40)
-    parser.add_argument("--network-seeds", type=int, default=20)
-    parser.add_argument("--first-seed", type=int, default=0)
+    parser.add_argument("--reference", type=Path, required=True, help="Folder DIR.")
+    parser.add_argument("--seeds", type=int, default=40, help="Seeds of linear policies.")
+    parser.add_argument("--network-seeds", type=int, default=20, help="Seeds of networks.")
+    parser.add_argument("--first-seed", type=int, default=0, help=FIRST_SEED_HELP)
     arguments = parser.parse_args()
     folder, first = arguments.reference, arguments.first_seed
     os.environ["XLA_FLAGS"] = "--xla_cpu_multi_thread_eigen=false"  # one core per worker
     jobs = [
         (row, folder, range(first, first + n))
-        for row in wheel_rows(folder) + linear_rows(folder)
+        for row in read_wheel_rows(folder) + read_linear_rows(folder)
         for n in [arguments.network_seeds if row.is_network else arguments.seeds]
     ]
     titles = f"{'problem':18} {'policy':20} {'loss':5} {'step':>6}"
     print(f"{titles} {'ours':>14} {'theirs':>15} {'z':>6}")
     worst = 0.0
     workers = Parallel(n_jobs=os.cpu_count(), return_as="generator")
-    for lines, score in workers(delayed(compared)(*job) for job in jobs):
+    for lines, score in workers(delayed(compare)(*job) for job in jobs):
         print(lines, flush=True)
         worst = max(worst, score)
     print(f"largest |z| {worst:.2f} (limit {LIMIT:g})")

@@ -1,15 +1,15 @@
-"""How fast does a network train and decide? Against the machine's own rate, and PyTorch.
+"""How fast does a network train and decide? Compared with matrix products and with PyTorch.
 
     python benchmarks/training.py [--json FILE] [--quick]
 
-One core, one process, compilation excluded, best of several repeats. The step is the paper's:
-layers 50-50-50-50-10 on the wheel's seven inputs, 128 explored samples for the squared error and
-128 of all for the weak loss, SGD. The machine's rate is that of the matrix products alone which
-such a step is made of (forward and backward of each layer, the same shapes), in NumPy or in JAX,
-whichever is faster. PyTorch is eager, if it is installed. `--quick` measures once, to see that it
-runs.
+Everything runs on one core in one process; compilation is excluded, and the best of several repeats
+counts. The training step is the paper's: SGD on layers 50-50-50-50-10 with the wheel's seven
+inputs, 128 explored samples for the squared error and 128 of all samples for the weak loss. The
+machine's rate is that of the matrix products in such a step alone (forward and backward of each
+layer, with the same shapes), in NumPy or JAX, whichever is faster. The comparison with eager
+PyTorch runs if PyTorch is installed. `--quick` measures once, to see that the script works.
 """
-# ruff: noqa: E402  (threads and core are settled before any library is imported)
+# ruff: noqa: E402  (threads and core must be set before any library is imported)
 
 import os
 
@@ -48,14 +48,14 @@ SIZES = (7, 50, 50, 50, 50, 10)
 
 MACHINE_SHARE = 0.6
 TORCH_RATIO = 3.0
-MOST_PER_DECISION = 15.0
+MAX_PER_DECISION = 15.0
 
 
 def main() -> None:
-    """Measure everything, print the table, and write it down if asked to."""
+    """Measure everything, print the table, and write it to a file if one is given."""
     parser = argparse.ArgumentParser(description="Speed of networks in banditsrl, on one core.")
-    parser.add_argument("--json", type=Path, help="file to write the numbers to")
-    parser.add_argument("--quick", action="store_true", help="measure once")
+    parser.add_argument("--json", type=Path, help="File to write the numbers to.")
+    parser.add_argument("--quick", action="store_true", help="Measure once.")
     arguments = parser.parse_args()
     runs = {"step": training_step(), "jax": jax_products(), "numpy": numpy_products()}
     eager = torch_step()
@@ -64,35 +64,35 @@ def main() -> None:
     seconds = best_times(runs, repeats=1 if arguments.quick else REPEATS)
     cost = {name: 1e6 * taken / N_STEPS for name, taken in seconds.items()}
     cost["decision"] = decision_cost()
-    show(cost)
+    print_table(cost)
     if arguments.json is not None:
         arguments.json.write_text(json.dumps(cost, indent=2) + "\n")
 
 
-def show(cost: dict[str, float]) -> None:
-    """Every cost, in microseconds, with the ratio it is asked to reach."""
+def print_table(cost: dict[str, float]) -> None:
+    """Print every cost in microseconds, and every ratio with its target."""
     share = min(cost["jax"], cost["numpy"]) / cost["step"]
-    line("training step, both losses", cost["step"], "us")
-    line("  its matrix products (JAX)", cost["jax"], "us")
-    line("  its matrix products (NumPy)", cost["numpy"], "us")
-    line("  share of the machine's rate", share, asked=MACHINE_SHARE)
+    print_line("training step, both losses", cost["step"], "us")
+    print_line("  its matrix products (JAX)", cost["jax"], "us")
+    print_line("  its matrix products (NumPy)", cost["numpy"], "us")
+    print_line("  share of the machine's rate", share, target=MACHINE_SHARE)
     if "torch" in cost:
-        line("  the same step in eager PyTorch", cost["torch"], "us")
-        line("  ratio", cost["torch"] / cost["step"], asked=TORCH_RATIO)
+        print_line("  the same step in eager PyTorch", cost["torch"], "us")
+        print_line("  ratio", cost["torch"] / cost["step"], target=TORCH_RATIO)
     else:
         print("  PyTorch is not installed: comparison skipped (pip install torch)")
-    line("decision on wheel (act and learn)", cost["decision"], "us")
-    line("  room under what is asked", MOST_PER_DECISION / cost["decision"], asked=1.0)
+    print_line("decision on wheel (act and learn)", cost["decision"], "us")
+    print_line("  limit divided by the cost", MAX_PER_DECISION / cost["decision"], target=1.0)
 
 
-def line(what: str, value: float, unit: str = "", asked: float | None = None) -> None:
+def print_line(what: str, value: float, unit: str = "", target: float | None = None) -> None:
     """Print one line of the table."""
-    verdict = "" if asked is None else f">= {asked:g} " + ("ok" if value >= asked else "short")
+    verdict = "" if target is None else f">= {target:g} " + ("ok" if value >= target else "missed")
     print(f"{what:36}{value:10.2f} {unit:3}{verdict}", flush=True)
 
 
 def training_step() -> Callable[[], Any]:
-    """A thousand steps of ours on a history of 12,800 rounds."""
+    """Return a function that takes a thousand training steps on a history of 12,800 rounds."""
     problem = banditsrl.make_problem("wheel")
     network = banditsrl.Network(problem.representations[0])
     training = banditsrl.Training(loss="weak", passes=N_STEPS * BATCH // 12_800)
@@ -103,7 +103,7 @@ def training_step() -> Callable[[], Any]:
 
     with jax.enable_x64(True):
         weights = network.fresh(jax.random.key(0))
-        history = _history(12_800)
+        history = _random_history(12_800)
 
     def run() -> None:
         with jax.enable_x64(True):
@@ -112,7 +112,7 @@ def training_step() -> Callable[[], Any]:
     return run
 
 
-def _history(n: int) -> History:
+def _random_history(n: int) -> History:
     rng = np.random.default_rng(0)
     empty = empty_history(jnp.int32(0), n)
     size = empty.capacity
@@ -124,8 +124,8 @@ def _history(n: int) -> History:
     )
 
 
-def _shapes() -> list[tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.float32]]]:
-    """Inputs, matrix and output gradient of every layer, for both halves of the batch."""
+def _random_layers() -> list[tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.float32]]]:
+    """Return inputs, matrix and output gradient of every layer, for both halves of the batch."""
     rng = np.random.default_rng(0)
 
     def matrix(*shape: int) -> NDArray[np.float32]:
@@ -137,9 +137,10 @@ def _shapes() -> list[tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np
 
 
 def numpy_products() -> Callable[[], Any]:
-    """A thousand times the products of a step, in NumPy, into buffers that are there."""
+    """Return a function that computes the products of a thousand steps in NumPy."""
     layers = [
-        (x, w, g, np.empty_like(g), np.empty_like(w), np.empty_like(x)) for x, w, g in _shapes()
+        (x, w, g, np.empty_like(g), np.empty_like(w), np.empty_like(x))
+        for x, w, g in _random_layers()
     ]
 
     def run() -> None:
@@ -154,16 +155,19 @@ def numpy_products() -> Callable[[], Any]:
 
 
 def jax_products() -> Callable[[], Any]:
-    """The same products in one compiled loop that can not be hoisted or dropped."""
-    layers = [tuple(map(jnp.asarray, layer)) for layer in _shapes()]
+    """Return a function that computes the same products in one compiled loop.
+
+    Every product depends on the one before, so that XLA can neither hoist nor drop it.
+    """
+    layers = [tuple(map(jnp.asarray, layer)) for layer in _random_layers()]
 
     @jax.jit
     def loop(layers: Any) -> Array:
         def step(_: Array, total: Array) -> Array:
             tiny = 1e-30 * total
             for k, (x, w, g) in enumerate(layers):
-                moved, weights = x + tiny, w + tiny
-                parts = [moved @ weights, moved.T @ g]
+                inputs, weights = x + tiny, w + tiny
+                parts = [inputs @ weights, inputs.T @ g]
                 if k > 0:
                     parts.append(g @ weights.T)
                 total = total + sum(part[0, 0] for part in parts)
@@ -176,7 +180,7 @@ def jax_products() -> Callable[[], Any]:
 
 
 def torch_step() -> Callable[[], Any] | None:
-    """A thousand steps of the same training in eager PyTorch; None where it is not installed."""
+    """Return a function for the same thousand steps in eager PyTorch, or None without PyTorch."""
     if importlib.util.find_spec("torch") is None:
         return None
     torch: Any = importlib.import_module("torch")
@@ -208,7 +212,7 @@ def torch_step() -> Callable[[], Any] | None:
 
 
 def decision_cost() -> float:
-    """Microseconds per step of the decision loop, NN-BanditSRL with epsilon-greedy on wheel."""
+    """Return microseconds per step of the decision loop of NN-BanditSRL-egreedy on wheel."""
     with jax.enable_x64(True):
         problem = banditsrl.make_problem("wheel")
         policy = banditsrl.make_policy("nn-banditsrl-egreedy", problem, preset="paper")
@@ -229,13 +233,13 @@ def decision_cost() -> float:
 
 
 def finish(result: Any) -> None:
-    """Wait until a result is there."""
+    """Wait until a result has been computed."""
     for leaf in jax.tree.leaves(result):
         leaf.block_until_ready()
 
 
 def best_times(runs: dict[str, Callable[[], Any]], *, repeats: int) -> dict[str, float]:
-    """The shortest of several wall times of each, in seconds; taken in turn, to be fair."""
+    """Return the shortest wall time of each run in seconds; the runs take turns, to be fair."""
     taken: dict[str, list[float]] = {name: [] for name in runs}
     for run in runs.values():
         run()  # compiles

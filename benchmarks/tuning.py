@@ -3,16 +3,17 @@
     python benchmarks/tuning.py [--problems species,mixture,wheel] [--horizon 10000] [--seeds 3]
                                 [--table-seed 0] [--set NAME=VALUE]...
 
-Prints what `constant_regret.py` prints. Seeds start at 0; reported ones at 100. The tables:
+Prints the same lines as `constant_regret.py`. Seeds start at 0 here, and at 100 or above in
+reported results. The generated tables:
 
-- species: 23 species with categories of their own, of which some vary; the class is the species'.
-- rules: categories that depend on each other; the class is given by a random tree of depth three.
+- species: 23 species, each with its own categories, some of which vary; each species has a class.
+- rules: categories that depend on each other; a random tree of depth three gives the class.
 - mixture: 40 normal clusters in 50 columns, seven classes that overlap.
 - letters: 26 classes in four styles each, 16 columns of small whole numbers.
-- strokes: pictures of 28 by 28 points, ten classes of four strokes that move about.
+- strokes: pictures of 28 by 28 points; ten classes, each of four strokes at varying positions.
 - notes: four columns, two classes with a curved boundary.
-- terrain: seven classes by bands of one column, shifted by a category of 40; labels are noisy.
-- trees: five unequal classes by a random tree over nine columns, some of them with heavy tails.
+- terrain: seven classes, by bands of one column that one of 40 categories shifts; noisy labels.
+- trees: five unequal classes, by a random tree over nine columns, some of them heavy-tailed.
 """
 
 import argparse
@@ -23,17 +24,17 @@ from typing import Any
 os.environ.setdefault("XLA_FLAGS", "--xla_cpu_multi_thread_eigen=false")
 
 import numpy as np
-from constant_regret import measured
+from constant_regret import measure
 
 import banditsrl
-from banditsrl.experiments.run_spec import parsed_settings
+from banditsrl.experiments.run_spec import parse_settings
 from banditsrl.problems import TableProblem
 
 ROWS = 8_000
 
 
 def species(rng: np.random.Generator) -> TableProblem:
-    """Marks of species: most are fixed for a species, the others vary."""
+    """Make a table of species, most of whose marks are fixed while the others vary."""
     sizes = rng.integers(2, 10, 22)
     centers = np.stack([rng.integers(0, sizes) for _ in range(23)])
     varies = rng.random((23, 22)) < 0.4
@@ -43,7 +44,7 @@ def species(rng: np.random.Generator) -> TableProblem:
 
 
 def rules(rng: np.random.Generator) -> TableProblem:
-    """Classes by a random tree over categories."""
+    """Make a table whose classes are given by a random tree over categories."""
     sizes = rng.integers(2, 10, 22)
     centers = np.stack([rng.integers(0, sizes) for _ in range(20)])
     which = rng.integers(0, 20, ROWS)
@@ -65,7 +66,7 @@ def rules(rng: np.random.Generator) -> TableProblem:
 
 
 def mixture(rng: np.random.Generator) -> TableProblem:
-    """Overlapping clusters in columns of unequal use."""
+    """Make a table of overlapping clusters in columns of different scale."""
     centers = rng.normal(size=(40, 50)) * rng.gamma(1.0, 1.0, 50)
     which = rng.choice(40, ROWS, p=rng.dirichlet(np.ones(40)))
     columns = centers[which] + 1.6 * rng.normal(size=(ROWS, 50))
@@ -73,7 +74,7 @@ def mixture(rng: np.random.Generator) -> TableProblem:
 
 
 def letters(rng: np.random.Generator) -> TableProblem:
-    """Many classes, few columns."""
+    """Make a table with many classes and few columns."""
     centers = rng.uniform(2, 13, (26, 1, 16)) + 1.5 * rng.normal(size=(26, 4, 16))
     together = 0.3 * rng.normal(size=(16, 16))
     labels, styles = rng.integers(0, 26, ROWS), rng.integers(0, 4, ROWS)
@@ -83,7 +84,7 @@ def letters(rng: np.random.Generator) -> TableProblem:
 
 
 def strokes(rng: np.random.Generator) -> TableProblem:
-    """Many columns: grey points near four line segments."""
+    """Make a table with many columns: grey values of points near four line segments."""
     side = np.arange(28)
     points = np.stack(np.meshgrid(side, side, indexing="ij"), -1).reshape(-1, 2)
     ends = rng.uniform(4, 24, (10, 4, 2, 2))  # class, stroke, end, coordinate
@@ -99,14 +100,14 @@ def strokes(rng: np.random.Generator) -> TableProblem:
 
 
 def notes(rng: np.random.Generator) -> TableProblem:
-    """Few columns that matter together."""
+    """Make a table with few columns, whose class depends on all of them together."""
     x = rng.normal(size=(ROWS, 4)) @ rng.normal(size=(4, 4))
     height = x[:, 0] * x[:, 1] + 2.0 * np.sin(x[:, 2]) - 0.3 * x[:, 3] ** 2
     return TableProblem(x, (height > np.median(height)).astype(int), name="notes")
 
 
 def terrain(rng: np.random.Generator) -> TableProblem:
-    """Bands and categories, with labels that the columns do not settle."""
+    """Make a table of bands and categories, whose labels are noisy."""
     x = rng.normal(size=(ROWS, 10))
     x[:, 3:] = np.exp(0.6 * x[:, 3:])
     soil, area = rng.choice(40, ROWS, p=rng.dirichlet(0.5 * np.ones(40))), rng.integers(0, 4, ROWS)
@@ -125,7 +126,7 @@ def terrain(rng: np.random.Generator) -> TableProblem:
 
 
 def trees(rng: np.random.Generator) -> TableProblem:
-    """Thresholds on columns of any scale."""
+    """Make a table whose classes are given by thresholds on columns of any scale."""
     x = rng.standard_t(2, size=(ROWS, 9))
     x[:, :5] = np.round(20 * rng.normal(size=(ROWS, 5)))
     labels = np.zeros(ROWS, dtype=int)
@@ -150,20 +151,30 @@ GENERATED: dict[str, Callable[[np.random.Generator], TableProblem]] = {
 
 
 def main() -> None:
-    """Measure every problem with the settings."""
+    """Measure every problem with the given settings."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--problems", default=",".join([*GENERATED, "wheel", "magic"]))
-    parser.add_argument("--horizon", type=int, default=10_000)
-    parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--table-seed", type=int, default=0)
-    parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE")
+    parser.add_argument(
+        "--problems",
+        default=",".join([*GENERATED, "wheel", "magic"]),
+        help="Problems, separated by commas.",
+    )
+    parser.add_argument("--horizon", type=int, default=10_000, help="Steps of each run.")
+    parser.add_argument("--seeds", type=int, default=3, help="Number of seeds.")
+    parser.add_argument("--table-seed", type=int, default=0, help="Seed of the generated tables.")
+    parser.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="Setting of banditsrl-auto.",
+    )
     arguments = parser.parse_args()
-    settings = parsed_settings(arguments.set)
+    settings = parse_settings(arguments.set)
     for name in arguments.problems.split(","):
         generate = GENERATED.get(name)
         rng = np.random.default_rng(arguments.table_seed)
         problem = generate(rng) if generate else banditsrl.make_problem(name)
-        print(measured(problem, arguments.horizon, range(arguments.seeds), **settings), flush=True)
+        print(measure(problem, arguments.horizon, range(arguments.seeds), **settings), flush=True)
 
 
 if __name__ == "__main__":

@@ -1,9 +1,9 @@
-"""A policy in an application: decide, reward, ask for the certificate, save and load.
+"""Use a policy in an application: decide, learn from rewards, read the certificate, save and load.
 
     python examples/application.py
 
-The application has 50 kinds of visitors and 4 offers, described by a table of features. Each
-visitor is shown an offer; whether they take it is the reward.
+The application has 50 kinds of visitors and 4 offers, which a table of features describes. Each
+visitor is shown one offer, and the reward is whether they accept it.
 """
 
 import tempfile

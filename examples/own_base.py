@@ -1,10 +1,10 @@
-"""Your own base algorithm under BanditSRL: Boltzmann exploration, in twenty lines.
+"""Write a base algorithm for BanditSRL: Boltzmann exploration in twenty lines.
 
     python examples/own_base.py
 
-A base needs `init`, `act` and `learn`. It sees the current embedding (n_actions, dim) as its
-context, is fed the rounds it played, and starts anew in each phase. Written with `jax.numpy`, it
-runs compiled and mapped over seeds like the built-in ones.
+A base needs `init`, `act` and `learn`. Its context is the current embedding (n_actions, dim). It
+learns from the rounds in which it chose the action, and starts again in each phase. Because it is
+written with `jax.numpy`, it runs compiled and mapped over seeds like the built-in algorithms.
 """
 
 from typing import Any
@@ -19,7 +19,7 @@ State = dict[str, Array]
 
 
 class Boltzmann:
-    """Play a with probability proportional to exp(rate(t) * estimated reward)."""
+    """Play action a with probability proportional to exp(sqrt(t) * estimated reward of a)."""
 
     def __init__(self, dim: int) -> None:
         self.dim = dim

@@ -1,4 +1,4 @@
-"""Compare three policies on the paper's problem and draw their regret.
+"""Compare three policies on a problem of the paper and draw their regret.
 
 python examples/researcher.py
 """

@@ -1,6 +1,6 @@
-"""A Ray cluster on this machine, for as long as a test needs it.
+"""A Ray cluster on this machine that lives as long as a test needs it.
 
-Ray forks and leaves files open: tests that use it must not take warnings of that for errors.
+Ray forks and leaves files open. Tests that use it must therefore ignore warnings about these.
 """
 
 import os
@@ -15,7 +15,7 @@ SMALL = {"num_cpus": 1, "object_store_memory": 80_000_000}
 
 @contextmanager
 def ray_cluster() -> Iterator[Any]:
-    """A cluster whose head has one core."""
+    """Start a cluster whose head has one core, and stop it at the end."""
     ray = pytest.importorskip("ray", reason="ray is not installed: install banditsrl[ray]")
     from ray.cluster_utils import Cluster
 

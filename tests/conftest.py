@@ -1,10 +1,12 @@
-"""Fixtures shared by all tests: one problem, and a cache of compiled programs for the run.
+"""Fixtures that all tests share: two problems, and a cache of compiled programs.
 
-Tests compile more than they compute: most of a program's time would go into optimising it. So
-programs are left as they are, but for modules that compute for long, which are marked `optimised`.
+Tests spend more time compiling than computing, and most of that time on optimisation. Programs are
+therefore compiled without optimisation, except in test modules that are marked `optimised` because
+they compute for a long time.
 """
 
 import gc
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +18,11 @@ from banditsrl.policies import POLICIES
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Compile in a hurry; share compiled programs between workers and runs of the tests."""
-    gc.set_threshold(50_000, 50, 50)  # a program being traced is many objects, none of them garbage
+    """Compile without optimisation, and share compiled programs between workers and test runs."""
+    gc.set_threshold(50_000, 50, 50)  # tracing creates many objects, none of them garbage
     jax.config.update("jax_traceback_in_locations_limit", 0)
     jax.config.update("jax_disable_most_optimizations", True)
-    jax.config.update("jax_logging_level", "CRITICAL")  # see `local.use_compilation_cache`
+    jax.config.update("jax_logging_level", "CRITICAL")  # see `process.silence_xla`
     cache = getattr(config, "cache", None)
     if cache is not None:
         folder = cache.mkdir("compiled")
@@ -29,17 +31,17 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The docs first: they take longest. Then the modules that are optimised, together."""
+    """Run the docs first, because they take longest, then all optimised modules together."""
 
-    def place(item: pytest.Item) -> tuple[bool, bool]:
+    def rank(item: pytest.Item) -> tuple[bool, bool]:
         return item.path.name != "test_docs.py", item.get_closest_marker("optimised") is None
 
-    items.sort(key=place)
+    items.sort(key=rank)
 
 
 @pytest.fixture
-def broken(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A policy by the name `broken` that fails when it is asked."""
+def broken() -> Iterator[None]:
+    """Register a policy named `broken` that raises an error when it acts."""
 
     class Broken(banditsrl.Greedy):
         def act(self, *_: Any) -> Any:
@@ -48,18 +50,19 @@ def broken(monkeypatch: pytest.MonkeyPatch) -> None:
     def make(problem: Any, *_: Any, **__: Any) -> Broken:
         return Broken(problem.representations[0])
 
-    monkeypatch.setitem(POLICIES._entries, "broken", make)
+    with POLICIES.temporary("broken", make):
+        yield
 
 
 @pytest.fixture(scope="session")
 def problem() -> banditsrl.FiniteProblem:
-    """The varying-dimension problem whose first candidate is HLS."""
+    """Return the varying-dimension problem whose first candidate is HLS."""
     return banditsrl.make_problem("vardim-realizable", seed=0)
 
 
 @pytest.fixture(scope="session")
 def three() -> banditsrl.FiniteProblem:
-    """The same problem with three of its candidates: programs for it are compiled in less time."""
+    """Return that problem with three of its candidates, for which programs compile faster."""
     whole = banditsrl.make_problem("vardim-realizable", seed=0)
     return banditsrl.FiniteProblem(
         whole.mean_rewards, whole.representations[:3], claims=whole.claims[:3], name="three"
@@ -68,14 +71,14 @@ def three() -> banditsrl.FiniteProblem:
 
 @pytest.fixture
 def compiled(request: pytest.FixtureRequest) -> Path:
-    """The cache of compiled programs that all tests share."""
+    """Return the folder of compiled programs that all tests share."""
     return Path(request.config.cache.mkdir("compiled"))
 
 
 @pytest.fixture(scope="module", autouse=True)
 def compiler(request: pytest.FixtureRequest) -> None:
-    """Programs as users have them for a module that is marked, and in a hurry for others."""
-    in_a_hurry = request.node.get_closest_marker("optimised") is None
-    if jax.config.read("jax_disable_most_optimizations") != in_a_hurry:
-        jax.clear_caches()  # programs that are optimised may differ from others in the last bit
-        jax.config.update("jax_disable_most_optimizations", in_a_hurry)
+    """Compile with optimisation, as users do, in marked modules, and without in the others."""
+    unoptimised = request.node.get_closest_marker("optimised") is None
+    if jax.config.read("jax_disable_most_optimizations") != unoptimised:
+        jax.clear_caches()  # optimised programs may differ from others in the last bit
+        jax.config.update("jax_disable_most_optimizations", unoptimised)

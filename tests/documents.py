@@ -1,4 +1,4 @@
-"""The pages of the project as data: their blocks, and the commands that a reader would type."""
+"""Read the pages of the project: their code blocks, and the commands that a reader would type."""
 
 import os
 import re
@@ -13,8 +13,8 @@ README = ROOT / "README.md"
 PAGES = sorted((ROOT / "docs").glob("*.md"))
 EVERY_PAGE = [README, ROOT / "CONTRIBUTING.md", ROOT / "benchmarks/peers/README.md", *PAGES]
 
-EVERYTHING = os.environ.get("BANDITSRL_DOCS") in ("all", "peers")
-"""Whether commands that take long are run too, made short; CI does."""
+RUN_SLOW_COMMANDS = os.environ.get("BANDITSRL_DOCS") in ("all", "peers")
+"""Whether slow commands are run as well, in a shortened version, as CI does."""
 
 SHELLS = ("console", "bash", "sh", "shell")
 FENCE = re.compile(r"^( *)```(\w*)[^\n]*\n(.*?)^\1```", flags=re.MULTILINE | re.DOTALL)
@@ -24,7 +24,7 @@ INLINE = re.compile(r"`((?:make|python) [^`]+)`")
 
 
 class Block(NamedTuple):
-    """A fenced block of a page."""
+    """A fenced block of a page, and whether it is marked `not run`."""
 
     kind: str
     text: str
@@ -32,37 +32,42 @@ class Block(NamedTuple):
 
 
 class Command(NamedTuple):
-    """A command of a page, as words, and whether it is marked as long."""
+    """A command of a page, as words, and whether it is marked `not run`."""
 
     words: list[str]
     marked: bool
 
 
-def blocks(page: Path) -> Iterator[Block]:
+def read_blocks(page: Path) -> Iterator[Block]:
+    """Yield the fenced blocks of a page."""
     text = page.read_text()
     for found in FENCE.finditer(text):
         body = textwrap.dedent(found[3])
         yield Block(found[2], body, MARK.search(text[: found.start()]) is not None)
 
 
-def fenced(page: Path) -> list[Command]:
-    shells = [block for block in blocks(page) if block.kind in SHELLS]
-    return [Command(words, block.marked) for block in shells for words in lines(block.text)]
+def read_fenced_commands(page: Path) -> list[Command]:
+    """Return the commands in fenced blocks of a shell."""
+    shells = [block for block in read_blocks(page) if block.kind in SHELLS]
+    return [
+        Command(words, block.marked) for block in shells for words in split_commands(block.text)
+    ]
 
 
-def unfenced(page: Path) -> list[Command]:
-    """Commands set off by indentation, and those of make and Python in running text."""
+def read_unfenced_commands(page: Path) -> list[Command]:
+    """Return indented commands, and commands of make and Python in running text."""
     rest = FENCE.sub("", page.read_text())
     found = [*INDENTED.findall(rest), *INLINE.findall(rest.replace("\n", " "))]
-    return [Command(words, marked=True) for words in lines("\n".join(found))]
+    return [Command(words, marked=True) for words in split_commands("\n".join(found))]
 
 
-def commands(page: Path) -> list[Command]:
-    return fenced(page) + unfenced(page)
+def read_commands(page: Path) -> list[Command]:
+    """Return all commands of a page."""
+    return read_fenced_commands(page) + read_unfenced_commands(page)
 
 
-def lines(text: str) -> list[list[str]]:
-    """The commands of a text, as words; comments and prompts are dropped."""
+def split_commands(text: str) -> list[list[str]]:
+    """Return the commands of a text as words, without comments and prompts."""
     joined = text.replace("\\\n", " ").splitlines()
     plain = [line.strip().removeprefix("$ ") for line in joined]
     return [shlex.split(line, comments=True) for line in plain if line and line[0] != "#"]

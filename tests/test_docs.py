@@ -1,38 +1,51 @@
-"""The docs as a reader would use them: each page is run from top to bottom in an empty folder.
+"""Do the docs work for a reader? Each page is run from top to bottom in an empty folder.
 
-- A block of Python is executed; blocks of a page share their names.
-- A block of YAML whose first line is `# NAME.yaml` is written to that file.
-- A line of a block of console that begins with `banditsrl` is a command. Every one is *checked*:
-  its options are parsed, and its problem, policy, settings, figure, scale and panel must exist.
-  Then it is *run*, with a tiny horizon and two seeds put behind what is written, and must exit
-  with 0.
-- `<!-- not run: REASON -->` before a block, or indentation instead of a fence, leaves its commands
-  at the check. What trains networks or takes long must be marked so in the docs; in the README it
-  is left out by itself. BANDITSRL_DOCS=all, as CI has it, runs every one, tiny. Figures of the
-  paper are cut to one curve of their first panel: some have hundreds of programs.
+- Python blocks are executed; the blocks of one page share their names.
+- A YAML block whose first line is `# NAME.yaml` is written to that file.
+- Each line of a console block that begins with `banditsrl` is a command. Each one is *checked*:
+  its options are parsed, and its problem, policy, settings, figure, scale and panel must exist. It
+  is then *run* with a small horizon and two seeds appended, and must exit with 0.
+- Commands are checked but not run if `<!-- not run: REASON -->` precedes the block, or if they are
+  indented instead of fenced. In the docs every command that trains networks or takes long must be
+  marked like this; in the README such commands are left out without a mark. BANDITSRL_DOCS=all,
+  which CI sets, runs all of them with few steps. Figures of the paper are reduced to one curve of
+  their first panel, because some need hundreds of compiled programs.
 
-Commands of `make`, `python` and `pip` are those of `test_scripts.py`.
+`test_scripts.py` tests the commands of `make`, `python` and `pip`.
 """
 
 import dataclasses
 import re
 import shlex
+from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import pytest
 import typer
-from beside import DATA, HAS_COVERTYPE
 from clusters import ray_cluster
-from documents import EVERY_PAGE, EVERYTHING, PAGES, README, SHELLS, blocks, fenced, lines, unfenced
+from documents import (
+    EVERY_PAGE,
+    PAGES,
+    README,
+    RUN_SLOW_COMMANDS,
+    SHELLS,
+    read_blocks,
+    read_fenced_commands,
+    read_unfenced_commands,
+    split_commands,
+)
+from shared_files import DATA, HAS_COVERTYPE
 from typer.testing import CliRunner
 
 import banditsrl
-from banditsrl.cli import main as cli
-from banditsrl.experiments.building import default_policy, shared_out
-from banditsrl.experiments.figure_catalogue import FIGURES, Figure, read_figure
-from banditsrl.experiments.planning import cells_of
-from banditsrl.experiments.run_spec import is_file, parsed_settings
+from banditsrl.cli.commands import app
+from banditsrl.experiments.building import default_policy, split_settings
+from banditsrl.experiments.figure import Figure
+from banditsrl.experiments.figure_catalogue import FIGURES, read_figure
+from banditsrl.experiments.planning import list_cells
+from banditsrl.experiments.run_spec import is_file, parse_settings
 from banditsrl.policies import POLICIES
 from banditsrl.problems import DATASETS, PROBLEMS
 from banditsrl.simulation import step_timing as timing
@@ -41,21 +54,22 @@ TINY = ["--horizon", "60", "--seeds", "2", "--workers", "1"]
 WHOLE = {name: FIGURES[name] for name in FIGURES}
 TRAINS = re.compile(r"nn-|neural|igw-|rff-|banditsrl-auto")
 
-# Checks: nothing is simulated.
+# Checks, which simulate nothing.
 
 
 def check(words: list[str]) -> None:
+    """Refuse a command with unknown options, names or settings."""
     program, *arguments = words
     if program == "banditsrl" and arguments != ["--help"]:
-        group: Any = typer.main.get_command(cli.app)
+        group: Any = typer.main.get_command(app)
         assert arguments[0] in group.commands, f"there is no command {arguments[0]}"
         parsed = group.commands[arguments[0]].make_context(arguments[0], arguments[1:])
         CHECKS[arguments[0]](parsed.params)
 
 
 def check_run(given: dict[str, Any]) -> None:
-    settings = parsed_settings(given["settings"] or [])
-    of_problem, of_policy = shared_out(given["problem"], settings)
+    settings = parse_settings(given["settings"] or [])
+    of_problem, of_policy = split_settings(given["problem"], settings)
     problem = _problem(given["problem"], of_problem)
     name = given["policy"] or default_policy(problem)
     banditsrl.make_policy(name, problem, preset=given["preset"], **of_policy)
@@ -63,7 +77,7 @@ def check_run(given: dict[str, Any]) -> None:
 
 
 def _problem(name: str, settings: dict[str, Any]) -> Any:
-    """The problem, or one of its kind where that needs a file or a download."""
+    """Return the problem, or a similar one if it needs a file or a download."""
     if name.endswith(".json"):
         return banditsrl.make_problem("vardim-realizable")
     if is_file(name):
@@ -75,9 +89,9 @@ def _problem(name: str, settings: dict[str, Any]) -> Any:
 def check_reproduce(given: dict[str, Any]) -> None:
     names = list(FIGURES) if given["figure"] == "all" else [given["figure"]]
     for name in names:
-        figure = WHOLE[name] if given["panel"] is None else WHOLE[name].only(given["panel"])
-        settings = parsed_settings(given["settings"] or [])
-        for cell in cells_of(figure, given["scale"], settings=settings):
+        figure = WHOLE[name] if given["panel"] is None else WHOLE[name].select_panel(given["panel"])
+        settings = parse_settings(given["settings"] or [])
+        for cell in list_cells(figure, given["scale"], settings=settings):
             assert cell.policy in POLICIES
             assert cell.problem in PROBLEMS
 
@@ -112,95 +126,99 @@ CHECKS = {
 }
 
 
-# Running.
+# Runs.
 
 
 def is_cheap(words: list[str]) -> bool:
-    """Whether a command takes seconds when it is tiny: nothing trains, nothing is fetched."""
+    """Return whether a shortened command takes seconds: it trains and downloads nothing."""
     if words[:2] == ["banditsrl", "run"]:
         named = [word for word in words[2:] if word in POLICIES]
         return bool(named) and not TRAINS.match(named[0]) and "covertype" not in words
     return words[1] not in ("reproduce", "bench") and "covertype" not in words
 
 
-def is_run(words: list[str], *, marked: bool) -> bool:
+def should_run(words: list[str], *, marked: bool) -> bool:
     if words[0] != "banditsrl" or ("covertype" in words and not HAS_COVERTYPE):
         return False
-    return EVERYTHING or (not marked and is_cheap(words))
+    return RUN_SLOW_COMMANDS or (not marked and is_cheap(words))
 
 
-def run(words: list[str]) -> None:
+def run_shortened(words: list[str]) -> None:
+    """Run a command with few steps and seeds."""
     if "--address" in words:
         with ray_cluster() as cluster:
-            invoke([*words, *TINY, "--address", cluster.address])
+            run_command([*words, *TINY, "--address", cluster.address])
     elif words[1] in ("run", "sweep", "reproduce"):
-        invoke([*words, *TINY])
+        run_command([*words, *TINY])
     elif "--data-dir" in words:
-        invoke([*words, "--data-dir", str(DATA)])
+        run_command([*words, "--data-dir", str(DATA)])
     else:
-        invoke(words)
+        run_command(words)
 
 
-def invoke(words: list[str]) -> None:
-    done = CliRunner().invoke(cli.app, words[1:])
+def run_command(words: list[str]) -> None:
+    """Run a command of ours in this process; it must exit with 0."""
+    done = CliRunner().invoke(app, words[1:])
     assert done.exit_code == 0, f"{shlex.join(words)}:\n{done.output}\n{done.exception!r}"
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty folder, but for what a reader has got from elsewhere."""
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """Change to a folder that holds only the files that a reader would have."""
     monkeypatch.chdir(tmp_path)
     if HAS_COVERTYPE:
         monkeypatch.setenv("BANDITSRL_DATA", str(DATA))
-    monkeypatch.setattr(timing, "CASES", (timing.Case("vardim-realizable", "greedy", 50, 2),))
-    instance = banditsrl.make_problem("vardim-weak-hls")  # in place of the authors'
+    monkeypatch.setattr(timing, "CASES", (timing.TimedCase("vardim-realizable", "greedy", 50, 2),))
+    instance = banditsrl.make_problem("vardim-weak-hls")  # instead of the authors' instance
     for name in ("vardim-weak-hls", "mixing", "mine", "known"):
         banditsrl.problems.write_problem(instance, tmp_path / f"{name}.json")
     table = "\n".join(f"{k % 7},{k * k % 5},{'ab'[k % 2]}" for k in range(30))
     (tmp_path / "mine.csv").write_text(f"width,height,class\n{table}\n")
-    for name, figure in WHOLE.items():
-        monkeypatch.setitem(FIGURES._entries, name, cut(figure))
-    return tmp_path
+    with ExitStack() as stack:
+        for name, figure in WHOLE.items():
+            stack.enter_context(FIGURES.temporary(name, keep_one_curve(figure)))
+        yield tmp_path
 
 
-def cut(figure: Figure) -> Figure:
+def keep_one_curve(figure: Figure) -> Figure:
+    """Return the figure with one curve of its first panel."""
     first = figure.panels[0]
     small = dataclasses.replace(first, curves=first.curves[:1])
     return dataclasses.replace(figure, panels=(small,))
 
 
-@pytest.mark.filterwarnings("ignore:os.fork", "ignore:unclosed file")  # by a Ray cluster
+@pytest.mark.filterwarnings("ignore:os.fork", "ignore:unclosed file")  # from a Ray cluster
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_a_page_runs_from_top_to_bottom(page: Path, folder: Path) -> None:
     names: dict[str, Any] = {"__name__": page.stem}
-    for block in blocks(page):
+    for block in read_blocks(page):
         if block.kind == "python" and not block.marked:
-            exec(compile(block.text, page.name, "exec"), names)  # noqa: S102  (that is the point)
+            exec(compile(block.text, page.name, "exec"), names)  # noqa: S102  (the test runs the page)
         if block.kind == "yaml" and (title := re.match(r"# (\S+\.yaml)\n", block.text)):
             (folder / title[1]).write_text(block.text)
-        for words in lines(block.text) if block.kind in SHELLS else []:
+        for words in split_commands(block.text) if block.kind in SHELLS else []:
             check(words)
-            if is_run(words, marked=block.marked):
-                run(words)
+            if should_run(words, marked=block.marked):
+                run_shortened(words)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
-def test_what_takes_long_is_marked(page: Path) -> None:
-    for words, marked in fenced(page):
+def test_slow_commands_are_marked(page: Path) -> None:
+    for words, marked in read_fenced_commands(page):
         if words[0] == "banditsrl":
             assert marked or is_cheap(words), f"mark it `not run`: {shlex.join(words)}"
 
 
 def test_commands_of_the_readme_work(folder: Path) -> None:
-    for words, marked in fenced(README):
+    for words, marked in read_fenced_commands(README):
         check(words)
-        if is_run(words, marked=marked):
-            run(words)
+        if should_run(words, marked=marked):
+            run_shortened(words)
 
 
 @pytest.mark.parametrize("page", EVERY_PAGE, ids=lambda page: page.parent.name + "-" + page.stem)
 def test_commands_outside_of_fences_work(page: Path, folder: Path) -> None:
-    for words, marked in unfenced(page):
+    for words, marked in read_unfenced_commands(page):
         check(words)
-        if is_run(words, marked=marked):
-            run(words)
+        if should_run(words, marked=marked):
+            run_shortened(words)

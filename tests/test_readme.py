@@ -1,4 +1,4 @@
-"""The README's Python runs as printed."""
+"""Does the Python code of the README run, and do its links exist?"""
 
 import re
 from pathlib import Path
@@ -13,7 +13,7 @@ SNIPPETS = re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL)
 def test_a_snippet_runs(snippet: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     names: dict[str, object] = {}
-    exec(compile(snippet, "README.md", "exec"), names)  # noqa: S102  (that is the point)
+    exec(compile(snippet, "README.md", "exec"), names)  # noqa: S102  (the test runs the README)
     assert "policy" in names
 
 

@@ -57,6 +57,27 @@ def test_a_registry_is_counted_searched_and_listed_in_order() -> None:
     assert 3 not in registry
 
 
+def test_a_temporary_entry_is_there_inside_the_block_only() -> None:
+    registry = colours()
+    with registry.temporary("blue", 3) as entry:
+        assert (entry, registry["blue"], list(registry)) == (3, 3, ["red", "green", "blue"])
+    assert "blue" not in registry
+
+
+def test_a_temporary_entry_stands_in_for_another_and_leaves_after_an_error() -> None:
+    registry = colours()
+
+    def fail_with_another_red() -> None:
+        with registry.temporary("red", 7), registry.temporary("red", 8):
+            assert registry["red"] == 8
+            raise RuntimeError("halfway")
+
+    with pytest.raises(RuntimeError, match="halfway"):
+        fail_with_another_red()
+    assert registry["red"] == 1
+    assert list(registry) == ["red", "green"]
+
+
 def test_registries_do_not_share_entries() -> None:
     colours().add("blue", 3)
     assert "blue" not in colours()

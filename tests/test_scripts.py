@@ -1,10 +1,10 @@
-"""Scripts and targets that the pages name, run as a reader would.
+"""Do the scripts and make targets work that the pages name? They are run as a reader would.
 
-- A script of `benchmarks/` runs in an empty folder with what is written behind its name, then the
-  options of SHORT; where BANDITSRL_DOCS=all, as CI has it.
-- Every target of make that a page names is made by `.ci/run`. One is not: `make bench-peers`
-  fetches gigabytes of other libraries. BANDITSRL_DOCS=peers runs it in a copy of the project;
-  otherwise its scripts are run with a policy of ours alone.
+- Each script of `benchmarks/` runs in an empty folder with the arguments that the page gives it,
+  followed by the options of SHORT. This needs BANDITSRL_DOCS=all, which CI sets.
+- `.ci/run` makes every make target that a page names, except `make bench-peers`, which downloads
+  gigabytes of other libraries. BANDITSRL_DOCS=peers runs that target in a copy of the project;
+  otherwise its scripts are run with one of our policies only.
 """
 
 import json
@@ -19,8 +19,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from beside import DATA, HAS_COVERTYPE
-from documents import EVERY_PAGE, EVERYTHING, ROOT, commands
+from documents import EVERY_PAGE, ROOT, RUN_SLOW_COMMANDS, read_commands
+from shared_files import DATA, HAS_COVERTYPE
 
 import banditsrl
 
@@ -33,31 +33,31 @@ SHORT = {
     "parity": "--first-seed 0 --seeds 4",
     "tuning": "--problems notes --horizon 200 --seeds 1",
 }
-"""What is put behind a script's name and arguments to make it short."""
+"""Options that shorten the run of a script."""
 
 LABELS = {"presets": "'default preset, ε-greedy'", "findings": "Neural-LinUCB"}
-"""The policy of a table of findings_networks that is run."""
+"""The one policy of findings_networks.py that is run, by table."""
 
 MAKEFILE = (ROOT / "Makefile").read_text()
 
 
-def written(program: str) -> list[list[str]]:
-    """What stands behind a program's name, wherever a page calls it."""
-    everything = [words for page in EVERY_PAGE for words, _ in commands(page)]
+def find_calls(program: str) -> list[list[str]]:
+    """Return the arguments of a program, wherever a page calls it."""
+    everything = [words for page in EVERY_PAGE for words, _ in read_commands(page)]
     return [list(rest) for rest in sorted({tuple(w[1:]) for w in everything if w[0] == program})]
 
 
-SCRIPTS = [words for words in written("python") if f"python {words[0]} $(BENCH)" not in MAKEFILE]
-TARGETS = {word for words in written("make") for word in words if "=" not in word}
+SCRIPTS = [words for words in find_calls("python") if f"python {words[0]} $(BENCH)" not in MAKEFILE]
+TARGETS = {word for words in find_calls("make") for word in words if "=" not in word}
 
 Start = Callable[..., subprocess.CompletedProcess[str]]
 
-takes_long = pytest.mark.skipif(not EVERYTHING, reason="takes long: run with BANDITSRL_DOCS=all")
+slow = pytest.mark.skipif(not RUN_SLOW_COMMANDS, reason="slow: set BANDITSRL_DOCS=all to run it")
 
 
 @pytest.fixture
 def start(tmp_path: Path, compiled: Path) -> Start:
-    """Runs a command in an empty folder."""
+    """Return a function that runs a command in an empty folder."""
     data = {"BANDITSRL_DATA": str(DATA)} if HAS_COVERTYPE else {}
     cache = {"JAX_COMPILATION_CACHE_DIR": str(compiled)}
     environment = {**os.environ, **data, **cache}
@@ -65,7 +65,7 @@ def start(tmp_path: Path, compiled: Path) -> Start:
     def run(*words: str) -> subprocess.CompletedProcess[str]:
         if words[0].startswith("benchmarks/"):
             words = (sys.executable, str(ROOT / words[0]), *words[1:])
-        return subprocess.run(  # noqa: S603  (commands of our own pages)
+        return subprocess.run(  # noqa: S603  (the commands come from our own pages)
             words, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
         )
 
@@ -74,7 +74,7 @@ def start(tmp_path: Path, compiled: Path) -> Start:
 
 @pytest.fixture
 def reference(tmp_path: Path) -> Path:
-    """A folder DIR as the authors' would be, with our own figures in it."""
+    """Make a folder DIR like that of the authors' figures, with our own figures in it."""
     folder = tmp_path / "DIR"
     folder.mkdir()
     problem = banditsrl.make_problem("vardim-no-hls")
@@ -88,12 +88,12 @@ def reference(tmp_path: Path) -> Path:
     return folder
 
 
-@takes_long
+@slow
 @pytest.mark.parametrize("words", SCRIPTS, ids=" ".join)
 def test_a_script_runs(words: list[str], tmp_path: Path, reference: Path, start: Start) -> None:
     name = Path(words[0]).stem
     if name == "memory" and not HAS_COVERTYPE:
-        pytest.skip("Covertype is not beside the tests")
+        pytest.skip("The Covertype data set is not available")
     label = LABELS["presets" if "presets" in words else "findings"]
     done = start(*words, *shlex.split(SHORT[name].format(label=label)))
     assert done.returncode == 0, done.stderr
@@ -102,7 +102,7 @@ def test_a_script_runs(words: list[str], tmp_path: Path, reference: Path, start:
         assert (tmp_path / words[words.index("--out") + 1]).stat().st_size > 0
 
 
-@takes_long
+@slow
 def test_parity_fails_where_figures_differ(reference: Path, start: Start) -> None:
     file = reference / "regret-linear.json"
     figures = json.loads(file.read_text())
@@ -113,22 +113,22 @@ def test_parity_fails_where_figures_differ(reference: Path, start: Start) -> Non
     assert re.search(r"largest \|z\| \d+\.\d+ \(limit 3\)", done.stdout)
 
 
-def test_every_script_that_is_written_exists() -> None:
+def test_every_script_that_a_page_names_exists() -> None:
     assert SCRIPTS
-    for words in written("python"):
+    for words in find_calls("python"):
         assert (ROOT / words[0]).is_file(), shlex.join(words)
 
 
-def test_continuous_integration_makes_every_target_that_is_written() -> None:
+def test_continuous_integration_makes_every_target_that_a_page_names() -> None:
     made = re.findall(r"\bmake ([^;&|\n]+)", (ROOT / ".ci/run").read_text())
     words = {word for line in made for word in shlex.split(line, comments=True)}
     assert TARGETS - {"bench-peers"} <= words
     assert set(re.findall(r"^([\w-]+):", MAKEFILE, re.MULTILINE)) >= TARGETS
 
 
-@takes_long
+@slow
 def test_pip_installs_the_project(tmp_path: Path, start: Start) -> None:
-    assert written("pip") == [["install", "."]]
+    assert find_calls("pip") == [["install", "."]]
     pip = [sys.executable, "-m", "pip", "install", str(ROOT), "--target", str(tmp_path)]
     done = start(*pip, "--no-deps", "--no-build-isolation", "--quiet")
     assert done.returncode == 0, done.stderr
@@ -136,8 +136,8 @@ def test_pip_installs_the_project(tmp_path: Path, start: Start) -> None:
     assert (tmp_path / "bin" / "banditsrl").exists()
 
 
-@takes_long
-def test_our_side_of_the_comparison_runs(tmp_path: Path, start: Start) -> None:
+@slow
+def test_our_part_of_the_comparison_runs(tmp_path: Path, start: Start) -> None:
     options = "--seeds 1 --steps 1000 --problems wheel --only ours/linucb-disjoint"
     done = start("benchmarks/peers/run.py", *options.split())
     assert done.returncode == 0, done.stdout + done.stderr
@@ -148,12 +148,12 @@ def test_our_side_of_the_comparison_runs(tmp_path: Path, start: Start) -> None:
     (row,) = found["rows"]
     (curve,) = found["curves"]
     final = row["regret"]["1000"]["mean"]
-    assert 0 < final < 1000 * (1.2 - 0.8)  # what the wheel pays at most and at least
+    assert 0 < final < 1000 * (1.2 - 0.8)  # largest and smallest mean reward of the wheel
     assert (np.diff(curve["regret"]) >= 0).all()
     assert curve["regret"][-1] == pytest.approx(final, abs=1e-3)
 
 
-@pytest.mark.skipif(os.environ.get("BANDITSRL_DOCS") != "peers", reason="fetches gigabytes")
+@pytest.mark.skipif(os.environ.get("BANDITSRL_DOCS") != "peers", reason="downloads gigabytes")
 def test_the_whole_comparison_runs_in_a_copy_of_the_project(tmp_path: Path, start: Start) -> None:
     for name in ("src", "benchmarks"):
         shutil.copytree(ROOT / name, tmp_path / name)

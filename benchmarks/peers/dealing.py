@@ -1,9 +1,9 @@
-"""How is a stream dealt? Exactly as `banditsrl.simulate` deals it for that seed, and checked so.
+"""How are the rounds of a stream drawn? Exactly as `banditsrl.simulate` draws them for that seed.
 
     python benchmarks/peers/dealing.py PROBLEM SEED STEPS FOLDER
 
-The check plays our LinUCB with `simulate` and a notebook around it: the contexts, rewards and
-regret it met must be those of the stream.
+To check this, `simulate` runs our LinUCB inside a policy that records every round. The contexts,
+rewards and regret of these rounds must be those of the stream.
 """
 
 import argparse
@@ -25,14 +25,14 @@ from banditsrl.numerics.precision import in_float64
 from banditsrl.simulation import loop as rounds
 
 N_CHECKED = BLOCK + 256
-"""Steps of the check: more than one block of randomness."""
+"""Steps of the check; randomness is drawn in blocks, so these are more than one block."""
 
 ROUNDING = 1e-12
-"""Of one reward or regret: compiled alone or within a loop, a product and a sum may be fused."""
+"""Largest difference of a reward or regret: XLA fuses a product and a sum in some programs only."""
 
 
 class Dealt(NamedTuple):
-    """The rounds of one seed, contexts as the problem's own indices."""
+    """The rounds of one seed, with contexts as indices of the problem."""
 
     indices: NDArray[np.int64]  # (n,)
     stream: Stream
@@ -40,7 +40,7 @@ class Dealt(NamedTuple):
 
 @in_float64
 def deal(problem: Any, seed: int, steps: int) -> Dealt:
-    """The first `steps` rounds of a seed."""
+    """Return the first `steps` rounds of a seed."""
     keys = rounds.named_keys(jnp.asarray(np.asarray([seed])))
     held, n_blocks = partition(problem), -(-steps // BLOCK)
     blocks = [rounds.deal(held, keys, jnp.asarray(block)) for block in range(n_blocks)]
@@ -54,7 +54,7 @@ def deal(problem: Any, seed: int, steps: int) -> Dealt:
 
 
 def context_vectors(problem: Any) -> NDArray[np.float32]:
-    """The vectors of all contexts, (n_contexts, n_columns), before any code of an action."""
+    """Return the vectors of all contexts without the code of an action, (n_contexts, n_columns)."""
     inputs = problem.representations[0]
     if hasattr(inputs, "table"):
         return np.asarray(inputs.table, dtype=np.float32)
@@ -63,7 +63,7 @@ def context_vectors(problem: Any) -> NDArray[np.float32]:
 
 
 class Notes(NamedTuple):
-    """What a policy met and did, one entry per step."""
+    """The rounds that a policy played, one entry per step."""
 
     n: Array
     contexts: Array
@@ -72,25 +72,25 @@ class Notes(NamedTuple):
 
 
 class Notebook(eqx.Module):
-    """A policy that plays as another one does and writes everything down."""
+    """A policy that acts and learns as its base does, and records every round."""
 
     base: Any
     horizon: int = eqx.field(static=True)
     lanes: int = eqx.field(static=True, default=1)
 
     def init(self, key: Array) -> tuple[Any, Notes]:
-        """The state of the other one, and empty notes."""
+        """Return the state of the base, and empty notes."""
         whole, real = jnp.zeros(self.horizon, jnp.int32), jnp.zeros(self.horizon, jnp.float64)
         return self.base.init(key), Notes(jnp.zeros((), jnp.int32), whole, whole, real)
 
     def act(self, state: tuple[Any, Notes], context: Any, mask: Any, key: Array) -> Any:
-        """What the other one does."""
+        """Return the choice of the base."""
         return self.base.act(state[0], context, mask, key)
 
     def learn(
         self, state: tuple[Any, Notes], context: Any, action: Any, reward: Any
     ) -> tuple[Any, Notes]:
-        """Learn, and note the round."""
+        """Let the base learn, and record the round."""
         base, notes = state
         written = Notes(
             notes.n + 1,
@@ -102,7 +102,7 @@ class Notebook(eqx.Module):
 
 
 def check(problem: Any, seed: int, dealt: Dealt) -> None:
-    """Refuse a stream that is not what `simulate` deals."""
+    """Raise an error if the stream differs from the rounds of `simulate`."""
     n = min(N_CHECKED, len(dealt.indices))
     policy = Notebook(banditsrl.make_policy("linucb", problem), horizon=n)
     result = banditsrl.simulate(problem, policy, horizon=n, seeds=[seed], steps=[n])
@@ -117,17 +117,19 @@ def check(problem: Any, seed: int, dealt: Dealt) -> None:
     }
     for what, agrees in same.items():
         if not agrees:
-            raise RuntimeError(f"{problem.name}, seed {seed}: the stream has other {what}.")
+            raise RuntimeError(
+                f"{problem.name}, seed {seed}: the stream and the simulation differ in {what}."
+            )
 
 
 def make_problem(name: str) -> Any:
-    """The problem of the benchmark with this name: its defaults."""
+    """Return the problem with this name, with default settings."""
     return banditsrl.make_problem(name)
 
 
 def main() -> None:
-    """Deal one stream, check it, write it."""
-    parser = argparse.ArgumentParser(description="Deal the stream of one problem and seed.")
+    """Draw one stream, check it and write it."""
+    parser = argparse.ArgumentParser(description="Write the stream of one problem and seed.")
     parser.add_argument("problem")
     parser.add_argument("seed", type=int)
     parser.add_argument("steps", type=int)

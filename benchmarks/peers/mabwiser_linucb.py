@@ -1,8 +1,8 @@
 """How is MABWiser's LinUCB used? `predict` for a context, `partial_fit` with the one reward.
 
-Its ridge regressions, one per arm, have no intercept; with `intercept` a constant column is put
-behind the context, which is the usual remedy. Before the first reward there is nothing to predict
-from, so the first arm is drawn by a seeded generator.
+Its ridge regressions, one per arm, have no intercept. With `intercept` a constant column is
+appended to the context, which is the usual remedy. It cannot predict before the first reward, so a
+seeded generator draws the first arm.
 """
 
 import importlib
@@ -29,7 +29,7 @@ class Peer:
         self.fitted = False
 
     def act(self, context: NDArray[np.float32]) -> int:
-        """The arm of the largest upper bound."""
+        """Return the arm with the largest upper bound."""
         if not self.fitted:
             return self.first
         return int(self.bandit.predict(self._row(context)))

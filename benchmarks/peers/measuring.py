@@ -1,7 +1,7 @@
-"""What is measured of one run? Regret, the time of `act` and `learn` alone, and peak memory.
+"""What is measured in one run? Regret, the time of `act` and `learn` alone, and peak memory.
 
-Time is taken twice: that of the processor, which other work on the machine hardly changes, and
-that of the clock. With one thread on an idle machine they agree.
+Two times are measured: processor time, which other work on the machine hardly affects, and
+wall-clock time. On an idle machine with one thread they agree.
 """
 
 import resource
@@ -12,23 +12,23 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from streams import CHECKPOINTS, Stream, recorded, regret_curve
+from streams import CHECKPOINTS, Stream, recorded_steps, regret_curve
 
 Record = dict[str, Any]
 
 
 class Moment(NamedTuple):
-    """Seconds of the processor and of the clock."""
+    """Processor time and wall-clock time in seconds."""
 
     processor: float
     clock: float
 
     def since(self, before: "Moment") -> "Moment":
-        """What has passed."""
+        """Return the time since an earlier moment."""
         return Moment(self.processor - before.processor, self.clock - before.clock)
 
     def per_step(self, steps: int) -> Record:
-        """The two costs of a step, in microseconds."""
+        """Return both times per step, in microseconds."""
         return {
             "microseconds": 1e6 * self.processor / steps,
             "clock_microseconds": 1e6 * self.clock / steps,
@@ -36,7 +36,7 @@ class Moment(NamedTuple):
 
 
 def now() -> Moment:
-    """The time."""
+    """Return the present moment."""
     return Moment(time.process_time(), time.perf_counter())
 
 
@@ -50,8 +50,8 @@ class Player(Protocol):
         """Learn from the reward of the action that was chosen."""
 
 
-def measured(make: Callable[[], Player], stream: Stream, steps: int) -> Record:
-    """Play a stream to the end."""
+def measure(make: Callable[[], Player], stream: Stream, steps: int) -> Record:
+    """Let a player play a stream, and return its record."""
     before = peak_memory()
     player = make()
     actions = np.zeros(steps, dtype=np.int64)
@@ -68,13 +68,13 @@ def measured(make: Callable[[], Player], stream: Stream, steps: int) -> Record:
     return {
         "status": "done",
         "regret": {str(step): curve[step - 1] for step in CHECKPOINTS if step <= steps},
-        "curve": [[step, curve[step - 1]] for step in recorded(steps)],
+        "curve": [[step, curve[step - 1]] for step in recorded_steps(steps)],
         **spent.per_step(steps),
         "memory_mb": peak_memory() - before,
     }
 
 
 def peak_memory() -> float:
-    """The most memory this process ever had resident, in megabytes."""
+    """Return the peak resident memory of this process, in megabytes."""
     unit = 1 if sys.platform == "darwin" else 1024
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 1e6

@@ -11,15 +11,15 @@ from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 
-from measuring import Record, measured
+from measuring import Record, measure
 from streams import load, stream_path
 
 RUNNERS = {"vw": "vw", "mabwiser": "mabwiser_linucb", "calvera": "neural", "ours": "ours"}
-"""Name of each runner, and its module."""
+"""The module of each runner, by name."""
 
 
 def main() -> None:
-    """Play, and write the record down."""
+    """Play one run and write its record."""
     parser = argparse.ArgumentParser(description="Measure one library on one stream.")
     for name in ("runner", "setting", "problem"):
         parser.add_argument(f"--{name}", required=True)
@@ -27,24 +27,24 @@ def main() -> None:
         parser.add_argument(f"--{name}", type=int, required=True)
     for name in ("folder", "out"):
         parser.add_argument(f"--{name}", type=Path, required=True)
-    asked = parser.parse_args()
-    record = played(asked)
-    asked.out.write_text(json.dumps(record))
+    arguments = parser.parse_args()
+    record = play(arguments)
+    arguments.out.write_text(json.dumps(record))
 
 
-def played(asked: argparse.Namespace) -> Record:
-    """The record of one run."""
-    module = importlib.import_module(RUNNERS[asked.runner])
+def play(arguments: argparse.Namespace) -> Record:
+    """Return the record of one run."""
+    module = importlib.import_module(RUNNERS[arguments.runner])
     versions = {package: version(package) for package in module.PACKAGES}
-    if asked.runner == "ours":
+    if arguments.runner == "ours":
         own: Record = module.run(
-            asked.setting, problem=asked.problem, seed=asked.seed, steps=asked.steps
+            arguments.setting, problem=arguments.problem, seed=arguments.seed, steps=arguments.steps
         )
         return {**own, "versions": versions}
-    stream = load(stream_path(asked.folder, asked.problem, asked.seed, asked.steps))
+    stream = load(stream_path(arguments.folder, arguments.problem, arguments.seed, arguments.steps))
     sizes = {"n_columns": stream.n_columns, "n_actions": stream.n_actions}
-    make = partial(module.Peer, asked.setting, seed=asked.seed, **sizes)
-    return {**measured(make, stream, asked.steps), "versions": versions}
+    make = partial(module.Peer, arguments.setting, seed=arguments.seed, **sizes)
+    return {**measure(make, stream, arguments.steps), "versions": versions}
 
 
 if __name__ == "__main__":

@@ -1,10 +1,10 @@
-"""What came of the benchmark? A table, a figure and one file of numbers, from the records of runs.
+"""What are the results of the benchmark? Tables, a figure and a file of numbers, from the records.
 
     python benchmarks/peers/report.py [--folder build/peers] [--out benchmarks/results] [--steps N]
 
-Each library stands in the table with its best setting per problem, the one of least mean regret at
-the end; ours has one line per setting, the same for all problems. Bands are 95% intervals of the
-mean over seeds (Student's t).
+Each peer is shown with its best setting per problem, which is the one with the least mean regret at
+the end. Ours has one line per setting, and the same settings on all problems. Intervals are 95%
+intervals of the mean over seeds (Student's t).
 """
 
 import argparse
@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from figure import draw
-from provenance import read
+from provenance import read_provenance
 from settings import SETTINGS, TITLES
 from streams import PROBLEMS
 
@@ -50,43 +50,47 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Report the comparison with other libraries.")
     parser.add_argument("--folder", type=Path, default=Path("build/peers"))
     parser.add_argument("--out", type=Path, default=Path("benchmarks/results"))
-    parser.add_argument("--steps", type=int, help="of the runs to report; the most there are")
-    asked = parser.parse_args()
-    records = [json.loads(path.read_text()) for path in sorted(asked.folder.glob("runs/*.json"))]
-    steps = asked.steps or max((record["steps"] for record in records), default=0)
-    records = [record for record in records if record["steps"] == steps]
-    rows = summarised(records)
-    if not rows:
-        raise SystemExit(f"{asked.folder}: holds no finished runs of {steps} steps.")
-    asked.out.mkdir(parents=True, exist_ok=True)
-    made = read(asked.folder)
-    words = markdown(rows, records, made)
-    (asked.out / "peers.md").write_text(words)
-    (asked.out / "peers.json").write_text(
-        json.dumps({**made, **numbers(rows, records)}, indent=1) + "\n"
+    parser.add_argument(
+        "--steps", type=int, help="Length of the runs to report; by default the longest."
     )
-    draw(rows, asked.out / "peers.png")
+    arguments = parser.parse_args()
+    records = [
+        json.loads(path.read_text()) for path in sorted(arguments.folder.glob("runs/*.json"))
+    ]
+    steps = arguments.steps or max((record["steps"] for record in records), default=0)
+    records = [record for record in records if record["steps"] == steps]
+    rows = summarise(records)
+    if not rows:
+        raise SystemExit(f"{arguments.folder}: there are no finished runs of {steps} steps.")
+    arguments.out.mkdir(parents=True, exist_ok=True)
+    made = read_provenance(arguments.folder)
+    words = format_report(rows, records, made)
+    (arguments.out / "peers.md").write_text(words)
+    (arguments.out / "peers.json").write_text(
+        json.dumps({**made, **collect_numbers(rows, records)}, indent=1) + "\n"
+    )
+    draw(rows, arguments.out / "peers.png")
     print(words)
 
 
-def summarised(records: Iterable[dict[str, Any]]) -> list[Row]:
-    """One row per problem, library and setting, in the order of the settings."""
+def summarise(records: Iterable[dict[str, Any]]) -> list[Row]:
+    """Return one row per problem, library and setting, in the order of the settings."""
     groups: dict[tuple[str, str, str], list[dict[str, Any]]] = defaultdict(list)
     for record in records:
         if record["status"] == "done" and record["regret"]:
             groups[record["problem"], record["runner"], record["setting"]].append(record)
     order = [(p, r, s) for p in PROBLEMS for r, names in SETTINGS.items() for s in names]
-    rows = [_row(key, groups[key]) for key in order if groups[key]]
+    rows = [_make_row(key, groups[key]) for key in order if groups[key]]
     best = {
         min(alike, key=lambda row: row.final)[:3]
-        for alike in _grouped(rows)
+        for alike in _group(rows)
         if alike[0].runner != "ours"
     }
     return [row._replace(best=row[:3] in best) for row in rows]
 
 
 def interval(values: Sequence[float]) -> tuple[float, float]:
-    """Mean and half width of its 95% interval; nan for one value."""
+    """Return the mean and half the width of its 95% interval, which is nan for one value."""
     n = len(values)
     if n == 1:
         return values[0], math.nan
@@ -94,36 +98,36 @@ def interval(values: Sequence[float]) -> tuple[float, float]:
     return statistics.fmean(values), quantile * statistics.stdev(values) / math.sqrt(n)
 
 
-def markdown(rows: list[Row], records: list[dict[str, Any]], made: dict[str, Any]) -> str:
-    """The report: one table per problem, then all settings, then what failed."""
+def format_report(rows: list[Row], records: list[dict[str, Any]], made: dict[str, Any]) -> str:
+    """Return the report: one table per problem, then all settings, then the failed runs."""
     steps = sorted(rows[0].regret)
-    lines = ["# banditsrl and its peers", "", *_preamble(rows, made), ""]
+    lines = ["# banditsrl and its peers", "", *_format_preamble(rows, made), ""]
     for problem in PROBLEMS:
         here = [row for row in rows if row.problem == problem]
         shown = [row for row in here if row.best or row.runner == "ours"]
         if shown:
-            lines += [f"## {problem}", "", *_table(shown, steps), ""]
+            lines += [f"## {problem}", "", *_format_table(shown, steps), ""]
     lines += ["## All settings", ""]
-    lines += _table(rows, steps[-1:], with_problem=True)
-    lines += ["", *_failures(records)]
+    lines += _format_table(rows, steps[-1:], with_problem=True)
+    lines += ["", *_format_failures(records)]
     return "\n".join(lines).rstrip() + "\n"
 
 
-def numbers(rows: list[Row], records: list[dict[str, Any]]) -> dict[str, Any]:
-    """Everything in the table, the versions, and the curves of the mean regret."""
+def collect_numbers(rows: list[Row], records: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return all numbers of the tables, the versions, and the curves of the mean regret."""
     versions = {name: v for record in records for name, v in record.get("versions", {}).items()}
     return {
         "versions": versions,
         "rows": [
-            {**row._asdict(), "regret": {str(s): _plain(m) for s, m in row.regret.items()}}
+            {**row._asdict(), "regret": {str(s): _to_json(m) for s, m in row.regret.items()}}
             for row in rows
         ],
-        "curves": [_curve(row, records) for row in rows],
+        "curves": [_make_curve(row, records) for row in rows],
         "not_done": [record for record in records if record["status"] != "done"],
     }
 
 
-def _row(key: tuple[str, str, str], records: list[dict[str, Any]]) -> Row:
+def _make_row(key: tuple[str, str, str], records: list[dict[str, Any]]) -> Row:
     def median(name: str) -> float:
         return float(statistics.median(record[name] for record in records))
 
@@ -143,30 +147,37 @@ def _row(key: tuple[str, str, str], records: list[dict[str, Any]]) -> Row:
     )
 
 
-def _grouped(rows: list[Row]) -> list[list[Row]]:
-    """Rows of the same library and problem together."""
+def _group(rows: list[Row]) -> list[list[Row]]:
+    """Return the rows in groups of one library and problem."""
     groups: dict[tuple[str, str], list[Row]] = defaultdict(list)
     for row in rows:
         groups[row.problem, row.runner].append(row)
     return list(groups.values())
 
 
-def _preamble(rows: list[Row], made: dict[str, Any]) -> list[str]:
+def _format_preamble(rows: list[Row], made: dict[str, Any]) -> list[str]:
     seeds = sorted({row.n_seeds for row in rows})
-    told = " to ".join(str(n) for n in ([seeds[0]] if len(seeds) == 1 else [seeds[0], seeds[-1]]))
+    seed_range = " to ".join(
+        str(n) for n in ([seeds[0]] if len(seeds) == 1 else [seeds[0], seeds[-1]])
+    )
     how = (
-        f"Mean regret ± half the 95% interval over {told} seeds; the same contexts and the same "
-        "reward noise for everybody. Peers: their best setting per problem (*). Ours: one setting "
-        "for all problems. Time is processor time of act and learn per step, without compilation "
-        "(given apart); memory is what a run adds to the process after imports and data."
+        f"Regret is the mean ± half the width of its 95% interval over {seed_range} seeds. All "
+        "libraries have the same contexts and the same reward noise. Every other library has its "
+        "best setting for each problem (marked *), and banditsrl has the same settings on all "
+        "problems. Time is the processor time of act and learn per step, without compilation, "
+        "which has a column of its own. Memory is what a run adds to the process after imports "
+        "and data."
     )
     cpu, cores = made["machine"].get("cpu", "an unknown machine"), made["machine"].get("cores", "?")
-    where = f"Made on {cpu} ({cores} cores, one thread each) by these commands, and `report.py`:"
+    where = (
+        f"These results were made on {cpu} ({cores} cores, one thread per run) by the following "
+        "commands and by `report.py`:"
+    )
     commands = [f"- `{command}`" for command in made["commands"]]
     return [where, "", *commands, "", how]
 
 
-def _table(rows: list[Row], steps: list[int], *, with_problem: bool = False) -> list[str]:
+def _format_table(rows: list[Row], steps: list[int], *, with_problem: bool = False) -> list[str]:
     heads = ["library", "setting", *[f"regret at {step:,}" for step in steps]]
     heads += ["us per step", "compile s", "peak MB", "seeds"]
     if with_problem:
@@ -177,7 +188,9 @@ def _table(rows: list[Row], steps: list[int], *, with_problem: bool = False) -> 
     for row in rows:
         bold = not with_problem and row.final == least and row.n_seeds == most
         cells = [TITLES[row.runner], row.setting + (" *" if row.best else "")]
-        cells += [_number(row.regret[step], bold=bold and step == steps[-1]) for step in steps]
+        cells += [
+            _format_number(row.regret[step], bold=bold and step == steps[-1]) for step in steps
+        ]
         cells += [f"{row.microseconds:,.0f}"]
         cells += ["" if row.compile_seconds is None else f"{row.compile_seconds:.1f}"]
         cells += [f"{row.memory_mb:.0f}", str(row.n_seeds)]
@@ -185,13 +198,13 @@ def _table(rows: list[Row], steps: list[int], *, with_problem: bool = False) -> 
     return lines
 
 
-def _number(value: tuple[float, float], *, bold: bool) -> str:
+def _format_number(value: tuple[float, float], *, bold: bool) -> str:
     mean, half = value
     word = f"{mean:,.0f}" if math.isnan(half) else f"{mean:,.0f} ± {half:,.0f}"
     return f"**{word}**" if bold else word
 
 
-def _failures(records: list[dict[str, Any]]) -> list[str]:
+def _format_failures(records: list[dict[str, Any]]) -> list[str]:
     failed = [record for record in records if record["status"] != "done"]
     if not failed:
         return []
@@ -203,7 +216,7 @@ def _failures(records: list[dict[str, Any]]) -> list[str]:
     return lines
 
 
-def _curve(row: Row, records: list[dict[str, Any]]) -> dict[str, Any]:
+def _make_curve(row: Row, records: list[dict[str, Any]]) -> dict[str, Any]:
     alike = [
         record["curve"]
         for record in records
@@ -213,12 +226,12 @@ def _curve(row: Row, records: list[dict[str, Any]]) -> dict[str, Any]:
     steps = [step for step, _ in alike[0]]
     columns = zip(*[[value for _, value in curve] for curve in alike], strict=True)
     means = [statistics.fmean(values) for values in columns]
-    told = {"problem": row.problem, "runner": row.runner, "setting": row.setting}
-    return {**told, "steps": steps, "regret": [round(value, 3) for value in means]}
+    names = {"problem": row.problem, "runner": row.runner, "setting": row.setting}
+    return {**names, "steps": steps, "regret": [round(value, 3) for value in means]}
 
 
-def _plain(value: tuple[float, float]) -> dict[str, float | None]:
-    """JSON has no nan."""
+def _to_json(value: tuple[float, float]) -> dict[str, float | None]:
+    """Return the mean and the half width, with None for nan, which JSON does not have."""
     return {"mean": value[0], "half_width": None if math.isnan(value[1]) else value[1]}
 
 

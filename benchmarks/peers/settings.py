@@ -1,7 +1,7 @@
-"""Which settings are run? Those of every library, by name, in the order of the table.
+"""Which settings are run? The settings of every library, by name, in the order of the table.
 
-They stand here and not beside the code that uses them, since planning the runs must not import
-four libraries. Each library's module says why these.
+They are in one file, apart from the code that uses them, because planning the runs must not import
+four libraries. The module of each library explains its settings.
 """
 
 from typing import Any
@@ -17,7 +17,7 @@ VW = {
     "epsilon 0.02, first order": f"--epsilon 0.02 {FIRST}",
     "epsilon 0.02, second order": f"--epsilon 0.02 {SECOND}",
 }
-"""Options of the command line."""
+"""Command-line options."""
 
 MABWISER = {
     "alpha 0.1": (0.1, False),
@@ -41,7 +41,7 @@ CALVERA: dict[str, dict[str, Any]] = {
     "NeuralUCB": {"learning_rate": 1e-4},
     "NeuralUCB, rate 1e-3": {"learning_rate": 1e-3},
 }
-"""What differs from its documented settings."""
+"""Settings that complete or change the documented ones."""
 
 SETTINGS: dict[str, dict[str, Any]] = {
     "vw": dict(VW),

@@ -1,8 +1,8 @@
-"""What does every library see? One stored stream per problem and seed: the same for all.
+"""What does every library see? The same stored stream, one per problem and seed.
 
-A stream holds, for each step, the context, the mean reward of every action and the reward every
-action would pay. Files are written by `dealing` and need nothing but NumPy to be read, so that a
-library is measured without ours in its process.
+A stream holds, for each step, the context, the mean reward of every action, and the reward that
+every action would pay. `dealing.py` writes the files. Reading them needs NumPy only, so that other
+libraries are measured in a process without banditsrl.
 """
 
 from pathlib import Path
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 PROBLEMS = ("wheel", "shuttle", "magic", "mushroom", "covertype")
 CHECKPOINTS = (1_000, 2_500, 5_000, 10_000)
 N_CURVE = 100
-"""Points of a regret curve that are kept."""
+"""Number of points of a stored regret curve."""
 
 
 class Stream(NamedTuple):
@@ -36,12 +36,12 @@ class Stream(NamedTuple):
 
 
 def stream_path(folder: Path, problem: str, seed: int, steps: int) -> Path:
-    """Where the stream of a problem and seed is stored."""
+    """Return the file of the stream of a problem and seed."""
     return folder / "streams" / f"{problem}-{seed}-{steps}.npz"
 
 
 def save(path: Path, stream: Stream) -> None:
-    """Write a stream; a file that exists is whole."""
+    """Write a stream in one piece: the file appears only when it is complete."""
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_suffix(".partial.npz")
     np.savez(partial, contexts=stream.contexts, means=stream.means, rewards=stream.rewards)
@@ -55,14 +55,14 @@ def load(path: Path) -> Stream:
 
 
 def regret_curve(stream: Stream, actions: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Cumulative pseudo-regret of the actions played, (n,)."""
+    """Return the cumulative pseudo-regret of the actions played, (n,)."""
     rows = np.arange(len(actions))
     means = stream.means[: len(actions)]
     return np.asarray(np.cumsum(means.max(axis=1) - means[rows, actions]))
 
 
-def recorded(steps: int) -> list[int]:
-    """The steps at which regret is kept, the checkpoints among them."""
+def recorded_steps(steps: int) -> list[int]:
+    """Return the steps at which regret is stored, including the checkpoints."""
     spaced = np.linspace(steps / N_CURVE, steps, N_CURVE).round().astype(int)
     marks = {int(step) for step in spaced if step > 0}
     return sorted(marks | {step for step in CHECKPOINTS if step <= steps} | {steps})

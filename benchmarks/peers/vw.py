@@ -1,9 +1,10 @@
-"""How is Vowpal Wabbit used? As its contextual-bandit tutorial does: text in, a pmf out.
+"""How is Vowpal Wabbit used? As in its contextual-bandit tutorial: text in, probabilities out.
 
-One shared line with the context (namespace c) and one line per action (namespace a), explored by
-`--cb_explore_adf`. The tutorial says that context and action must interact to personalise: `ca`
-is first order, `cca` adds products of two columns. Learning takes the cost (minus the reward) and
-the probability of the action played, which is drawn from the pmf by a seeded generator.
+The input has one shared line with the context (namespace c) and one line per action (namespace a),
+and `--cb_explore_adf` explores. The tutorial says that context and action must interact to
+personalise: `ca` is first order, and `cca` adds products of two columns. A seeded generator draws
+the action from the predicted probabilities. Learning takes the cost (minus the reward) and the
+probability of that action.
 """
 
 import importlib
@@ -42,7 +43,7 @@ class Peer:
 
     def learn(self, context: NDArray[np.float32], action: int, reward: float) -> None:
         """Learn the cost of the action that was played."""
-        del context  # its line is still at hand
+        del context  # `act` has stored its line
         lines = list(self.lines)
         lines[action] = f"0:{-reward:.6g}:{self.chance:.6g} {lines[action]}"
         self.workspace.learn([self.shared, *lines])

@@ -3,6 +3,8 @@
 from banditsrl import errors, policies, problems, representations, selection
 from banditsrl.core.contract import check_policy
 from banditsrl.core.policy import Choice, Policy
+from banditsrl.core.problem import Problem, Task
+from banditsrl.core.representation import Representation
 from banditsrl.core.state_files import load_state, save_state
 from banditsrl.linear.likelihood_ratio import glr
 from banditsrl.policies import (
@@ -31,8 +33,9 @@ from banditsrl.simulation.result import Result
 from banditsrl.simulation.simulate import simulate
 from banditsrl.theory.diagnosis import Diagnosis, diagnose
 from banditsrl.theory.guarantees import theory
+from banditsrl.version import VERSION
 
-__version__ = "0.2.0"
+__version__ = VERSION
 
 __all__ = [
     "GLRT",
@@ -53,8 +56,11 @@ __all__ = [
     "Network",
     "NeuralUCB",
     "Policy",
+    "Problem",
+    "Representation",
     "Result",
     "Stream",
+    "Task",
     "Training",
     "Uniform",
     "check_policy",

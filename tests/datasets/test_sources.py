@@ -1,4 +1,4 @@
-"""Is a data file found in the right order, checked whoever brings it, and never half-written?"""
+"""Is a data file looked for in the right order, always checked, and never half-written?"""
 
 import gzip
 import hashlib
@@ -14,7 +14,8 @@ from typing import Any
 
 import pytest
 
-from banditsrl.datasets import downloads, sources
+from banditsrl.core.files import cache_dir
+from banditsrl.datasets import downloads
 from banditsrl.datasets.downloads import DataFile
 from banditsrl.datasets.sources import DataNotFound, find
 from banditsrl.errors import InvalidArgument, InvalidProblem
@@ -25,7 +26,7 @@ PACKED = gzip.compress(CONTENT)
 
 @pytest.fixture(autouse=True)
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty cache, no named folder, and a pip that brings nothing."""
+    """An empty cache, no named folder, and a pip that downloads nothing."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setenv("no_proxy", "127.0.0.1")
     monkeypatch.delenv("BANDITSRL_DATA", raising=False)
@@ -41,7 +42,7 @@ def script(folder: Path, line: str) -> str:
 
 
 class Server:
-    """Answers on this machine, and how often they were asked for."""
+    """A web server on this machine that counts its requests."""
 
     def __init__(self) -> None:
         self.answers: dict[str, bytes] = {}
@@ -262,36 +263,6 @@ def test_a_cache_that_can_not_be_written_is_told_before_anything_is_downloaded(
     assert not server.asked
 
 
-def test_a_write_that_is_interrupted_leaves_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def interrupted(*_: Any) -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(Path, "replace", interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        sources.write_whole(tmp_path / "new" / "file", b"half")
-    assert list((tmp_path / "new").iterdir()) == []
-
-
-@pytest.mark.parametrize(
-    ("platform", "expected"),
-    [
-        ("linux", ".cache/banditsrl"),
-        ("darwin", "Library/Caches/banditsrl"),
-        ("win32", "AppData/Local/banditsrl/cache"),
-    ],
-)
-def test_the_cache_is_where_each_system_keeps_it(
-    platform: str, expected: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for name in ("XDG_CACHE_HOME", "LOCALAPPDATA"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.setattr(sys, "platform", platform)
-    assert sources.cache_dir() == tmp_path / expected
-
-
 class Terminal(io.StringIO):
     def isatty(self) -> bool:
         return True
@@ -303,7 +274,7 @@ def test_a_bar_is_drawn_on_a_terminal_only(
     file = small(server.url("small.zip", archive(small_data=CONTENT)))
     find(file)
     assert capfd.readouterr() == ("", "")
-    (sources.cache_dir() / "small.data.gz").unlink()
+    (cache_dir() / "small.data.gz").unlink()
     monkeypatch.setattr(sys, "stderr", Terminal())
     find(file)
     assert "small.zip" in sys.stderr.getvalue()  # type: ignore[attr-defined]

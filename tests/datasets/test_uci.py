@@ -1,4 +1,4 @@
-"""Are the data sets what UCI published, and their parsed numbers kept and checked?"""
+"""Are the data sets what UCI published, and are their parsed numbers stored and checked?"""
 
 import gzip
 import hashlib
@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from beside import DATA, HAS_COVERTYPE
+from shared_files import DATA, HAS_COVERTYPE
 
 import banditsrl
 from banditsrl.datasets import sources
@@ -140,7 +140,9 @@ def other_numbers() -> bytes:
 def test_damaged_numbers_are_ignored_and_written_again(content: bytes, cache: Path) -> None:
     put(cache)
     put(cache, "small.data.npz", content)
-    with pytest.warns(UserWarning, match=r"small\.data\.npz is damaged; it is ignored and written again"):
+    with pytest.warns(
+        UserWarning, match=r"small\.data\.npz is damaged; it is ignored and written again"
+    ):
         same(load(small_set()))
     same(load(small_set()))
 

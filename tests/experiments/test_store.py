@@ -4,64 +4,34 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import polars as pl
 import pytest
+from sweeps import same_tables
 
 import banditsrl
 from banditsrl.errors import InvalidArgument
 from banditsrl.experiments.run_spec import RunSpec
-from banditsrl.experiments.run_tables import COUNTS, from_bytes, same, table_of, to_bytes
-from banditsrl.experiments.store import Store, write_bytes
+from banditsrl.experiments.run_tables import make_table
+from banditsrl.experiments.store import Store
 
 SPEC = RunSpec("vardim-realizable", "banditsrl-egreedy", 1_500, (0, 1), (10, 1_024, 1_025, 1_500))
-
-
-@pytest.fixture(scope="module")
-def result(problem: banditsrl.FiniteProblem) -> banditsrl.Result:
-    policy = banditsrl.make_policy("banditsrl-egreedy", problem)
-    return banditsrl.simulate(problem, policy, horizon=1_500, seeds=2, steps=SPEC.steps)
 
 
 @pytest.fixture
 def store(tmp_path: Path, result: banditsrl.Result) -> Store:
     store = Store(tmp_path)
     store.begin(SPEC, command="banditsrl run")
-    store.finish(SPEC, table_of(result))
+    store.finish(SPEC, make_table(result))
     return store
-
-
-def test_a_table_has_a_row_per_seed_and_step_and_what_was_in_force(
-    result: banditsrl.Result,
-) -> None:
-    table = table_of(result)
-    assert table.columns[:7] == ["seed", "step", *COUNTS]
-    assert table.columns[-1] == "seconds"
-    assert table.height == 2 * 4
-    for seed in (0, 1):
-        for k, step in enumerate(SPEC.steps):
-            row = table.filter((pl.col("seed") == seed) & (pl.col("step") == step))
-            assert row["regret"][0] == result.regret[seed, k]
-            before = sum(end < step for end in result.phases)  # phases that ended before the step
-            assert row["representation"][0] == result.reports["representation"][seed, before]
-            assert row["active"][0].to_list() == result.reports["active"][seed, before].tolist()
-    assert table.schema["active"] == pl.List(pl.Boolean)
-
-
-def test_tables_are_the_same_but_for_wall_time(result: banditsrl.Result) -> None:
-    one, other = table_of(result), table_of(result, seconds=7.0)
-    assert same(one, from_bytes(to_bytes(other)))
-    changed = other.with_columns(regret=pl.col("regret") * (1.0 + np.spacing(1.0)))
-    assert not same(one, changed)
 
 
 def test_what_was_written_is_read_back(store: Store, result: banditsrl.Result) -> None:
     (run,) = store.runs()
     assert run.spec == SPEC
     assert run.finished
-    assert same(store.table(SPEC.hash), table_of(result))
+    assert same_tables(store.read_table(SPEC.hash), make_table(result))
     assert store.scan([SPEC.hash]).collect().height == 8
-    assert store.tables([SPEC.hash], ["step"])["step"].to_list() == 2 * list(SPEC.steps)
+    assert store.read_tables([SPEC.hash], ["step"])["step"].to_list() == 2 * list(SPEC.steps)
     assert sorted(path.name for path in store.folder(SPEC.hash).iterdir()) == [
         "environment.json",
         "spec.json",
@@ -70,7 +40,7 @@ def test_what_was_written_is_read_back(store: Store, result: banditsrl.Result) -
     environment = json.loads((store.folder(SPEC.hash) / "environment.json").read_text())
     assert environment["command"] == "banditsrl run"
     assert set(environment["versions"]) >= {"banditsrl", "jax", "python", "numpy"}
-    assert store.problem_with(SPEC.hash, deep=True) is None
+    assert store.find_damage(SPEC.hash, deep=True) is None
 
 
 def test_finishing_removes_the_leftovers_of_this_run_only(
@@ -80,23 +50,10 @@ def test_finishing_removes_the_leftovers_of_this_run_only(
     for name in ("checkpoint.npz", "error.txt", "table.parquet.123.partial"):
         (folder / name).write_text("x")
     (folder / "notes.txt").write_text("mine")
-    store.finish(SPEC, table_of(result))
+    store.finish(SPEC, make_table(result))
     assert sorted(path.name for path in folder.iterdir())[1:3] == ["notes.txt", "spec.json"]
     assert not list(folder.glob("*.partial"))
     assert not (folder / "error.txt").exists()
-
-
-def test_a_file_is_replaced_as_a_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = tmp_path / "file"
-    write_bytes(path, b"old")
-
-    def stop(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr("os.fsync", stop)
-    with pytest.raises(KeyboardInterrupt):
-        write_bytes(path, b"new, half written")
-    assert path.read_bytes() == b"old"
 
 
 @pytest.mark.parametrize(
@@ -113,7 +70,7 @@ def test_damage_is_named_and_left_alone(
 ) -> None:
     path = store.folder(SPEC.hash) / name
     path.write_bytes(content)
-    reason = store.problem_with(SPEC.hash, deep=True)
+    reason = store.find_damage(SPEC.hash, deep=True)
     assert reason is not None
     assert message in reason
     assert str(path) in reason
@@ -124,16 +81,16 @@ def test_a_damaged_table_among_others_is_named(store: Store) -> None:
     path = store.folder(SPEC.hash) / "table.parquet"
     path.write_bytes(b"PAR1")
     with pytest.raises(InvalidArgument, match=f"{path}: cannot be read, or is damaged"):
-        store.tables([SPEC.hash], ["step"])
+        store.read_tables([SPEC.hash], ["step"])
 
 
 def test_a_table_of_another_kind_or_size_is_damage(store: Store) -> None:
     path = store.folder(SPEC.hash) / "table.parquet"
     table = pl.read_parquet(path)
     table.drop("wrong").write_parquet(path)
-    assert "columns wrong" in str(store.problem_with(SPEC.hash, deep=True))
+    assert "columns wrong" in str(store.find_damage(SPEC.hash, deep=True))
     table.head(5).write_parquet(path)
-    assert "must have 8 rows, got 5" in str(store.problem_with(SPEC.hash, deep=True))
+    assert "must have 8 rows, got 5" in str(store.find_damage(SPEC.hash, deep=True))
 
 
 def test_a_folder_with_another_name_is_not_ours(store: Store) -> None:
@@ -141,23 +98,21 @@ def test_a_folder_with_another_name_is_not_ours(store: Store) -> None:
     (store.directory / "runs" / "holiday").mkdir()
     (store.directory / "runs" / "holiday" / "photo.jpg").write_text("sea")
     assert not list(store.runs())
-    named = list(store.damaged())
-    assert len(named) == 2
-    assert "must describe run 0000000000000000" in named[0]
-    assert "holiday" in named[1]
+    assert "must describe run 0000000000000000" in str(store.find_damage("0" * 16))
+    assert "holiday" in str(store.find_damage("holiday"))
 
 
 def test_a_folder_that_was_only_begun_is_not_damaged(tmp_path: Path) -> None:
     store = Store(tmp_path)
     folder = store.folder(SPEC.hash)
     folder.mkdir(parents=True)
-    assert store.problem_with(SPEC.hash) is None
+    assert store.find_damage(SPEC.hash) is None
     (folder / "spec.json.17.partial").write_text("{")
-    assert store.problem_with(SPEC.hash) is None
+    assert store.find_damage(SPEC.hash) is None
     (folder / "spec.json").touch()  # what a power cut may leave
-    assert store.problem_with(SPEC.hash) is None
+    assert store.find_damage(SPEC.hash) is None
     store.begin(SPEC)
-    assert store.spec(SPEC.hash) == SPEC
+    assert store.read_spec(SPEC.hash) == SPEC
 
 
 def test_an_unfinished_run_is_found_but_not_finished(tmp_path: Path) -> None:

@@ -1,7 +1,7 @@
-"""What do the algorithms do, step by step? One seed after another, straight from the definitions.
+"""What do the algorithms do, step by step? Written from the definitions, one seed after another.
 
-Nothing is carried from round to round except V and b: the inverse, the estimate and the
-determinant are computed anew each time, and every minimum and maximum is a loop over actions.
+Only V and b are kept from round to round. The inverse, the estimate and the determinant are
+computed again in every round, and every minimum and maximum is a loop over actions.
 """
 
 from collections.abc import Sequence
@@ -16,11 +16,11 @@ Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 BISECTIONS = 200
-"""More halvings than float64 has digits, so that the root is exact to the last one."""
+"""More bisections than float64 has digits, so that the root is exact to the last digit."""
 
 
 class Settings(NamedTuple):
-    """What both algorithms are told."""
+    """Settings of both algorithms."""
 
     sigma: float
     lam: float
@@ -28,14 +28,14 @@ class Settings(NamedTuple):
 
 
 class Bounds(NamedTuple):
-    """On the norm of the features, and of the parameter."""
+    """Bounds on the norms of the features and of the parameter."""
 
     L: float
     B: float
 
 
 class Levels(NamedTuple):
-    """delta of the test and delta of the base algorithm."""
+    """Confidence levels of the test and of the base algorithm."""
 
     test: float
     base: float
@@ -67,17 +67,17 @@ def linucb_glrt(
     lam: float = 1.0,
     delta: float = 0.01,
 ) -> Outcome:
-    """LinUCB under the likelihood ratio test on one representation.
+    """Run LinUCB with the likelihood ratio test on one representation.
 
     Args:
         features: (X, A, d).
         means: Mean rewards, (X, A).
         contexts: Context of every round and seed, (T, S).
-        noises: What is added to the mean reward, (T, S).
+        noises: Noise that is added to the mean reward, (T, S).
         B: Bound on the norm of the parameter.
         sigma: Noise level.
-        lam: Ridge regularizer.
-        delta: Level of the test and of the widths.
+        lam: Ridge regulariser.
+        delta: Confidence level of the test and of the widths.
     """
     n_steps, n_seeds = contexts.shape
     representation = Representation(features, B)
@@ -111,23 +111,23 @@ def banditsrl_linucb(
     lam: float = 1.0,
     delta: float = 0.01,
 ) -> Outcome:
-    """BanditSRL with base LinUCB, the loss eig, and phases that end at t = 2, 4, 8, ...
+    """Run BanditSRL with base LinUCB, loss eig, and phases that end at t = 2, 4, 8, ...
 
     Args:
         candidates: The features of every candidate, (X, A, d) each.
         means: Mean rewards, (X, A).
         contexts: Context of every round and seed, (T, S).
-        noises: What is added to the mean reward, (T, S).
+        noises: Noise that is added to the mean reward, (T, S).
         bounds: B of every candidate.
         first: The representation that each seed starts with, (S,).
         sigma: Noise level.
-        lam: Ridge regularizer.
-        delta: Level, to be shared out among candidates and phases.
+        lam: Ridge regulariser.
+        delta: Confidence level, which is divided among candidates and phases.
     """
     phi_set = [Representation(f, B) for f, B in zip(candidates, bounds, strict=True)]
     settings = Settings(sigma, lam, delta)
     seeds = [
-        _banditsrl_seed(phi_set, means, contexts[:, s], noises[:, s], m=int(m), settings=settings)
+        _run_seed(phi_set, means, contexts[:, s], noises[:, s], m=int(m), settings=settings)
         for s, m in enumerate(first)
     ]
     regret, certified, used, active = zip(*seeds, strict=True)
@@ -140,7 +140,7 @@ def banditsrl_linucb(
     )
 
 
-def _banditsrl_seed(
+def _run_seed(
     phi_set: list[Representation],
     means: Floats,
     contexts: Integers,
@@ -149,7 +149,7 @@ def _banditsrl_seed(
     m: int,
     settings: Settings,
 ) -> tuple[float, int, list[int], list[list[bool]]]:
-    """One seed: its regret, its certified rounds, the representations used and the sets Phi_t."""
+    """Return the regret, certified rounds, representations used and sets Phi_t of one seed."""
     bounds = [Bounds(representation.L, representation.B) for representation in phi_set]
     actions, rewards = np.zeros(len(contexts), dtype=np.int64), np.zeros(len(contexts))
     V, b = settings.lam * np.eye(phi_set[m].dim), np.zeros(phi_set[m].dim)
@@ -168,8 +168,8 @@ def _banditsrl_seed(
         if t + 1 == phase_end:
             past = contexts[: t + 1], actions[: t + 1]
             played = [representation.features[past] for representation in phi_set]  # (t, d) each
-            kept = compatible(phi_set, played, rewards[: t + 1], settings.delta)
-            m = best_spectrum(phi_set, played, kept)
+            kept = find_compatible(phi_set, played, rewards[: t + 1], settings.delta)
+            m = choose_best_spectrum(phi_set, played, kept)
             V = settings.lam * np.eye(phi_set[m].dim) + played[m].T @ played[m]
             b = played[m].T @ rewards[: t + 1]
             phase, phase_end = phase + 1, 2 * phase_end
@@ -188,7 +188,7 @@ def decide(
     levels: Levels,
     settings: Settings,
 ) -> tuple[int, bool]:
-    """The action for embeddings phi (A, d) after n samples, and whether the test passed."""
+    """Return the action for embeddings phi (A, d) after n samples, and whether the test passed."""
     dim, (sigma, lam, _), (L, B) = len(b), settings, bounds
     V_inverse = np.linalg.inv(V)
     theta = np.linalg.solve(V, b)
@@ -211,30 +211,30 @@ def decide(
     return int(np.argmax(ucb)), False
 
 
-def compatible(
+def find_compatible(
     phi_set: list[Representation], played: list[Floats], rewards: Floats, delta: float
 ) -> list[bool]:
-    """Phi_t: whose mean squared error is at most the smallest error plus offset of any."""
+    """Return which candidates are in Phi_t: errors up to the smallest error plus offset."""
     t, errors, limits = len(rewards), [], []
     for representation, features in zip(phi_set, played, strict=True):
-        theta = ball_fit(features, rewards, representation.B)
+        theta = fit_in_ball(features, rewards, representation.B)
         error = np.mean((features @ theta - rewards) ** 2)
         scale = 12 * representation.L * representation.B * t
-        # log(8 |Phi|^2 scale^d t^3 / delta), without the powers that overflow
+        # log(8 |Phi|^2 scale^d t^3 / delta), without computing powers that overflow
         logs = np.log(8 * len(phi_set) ** 2 / delta) + representation.dim * np.log(scale)
         errors.append(error)
         limits.append(error + 40 / t * (logs + 3 * np.log(t)) + 2 / t)
     return [bool(error <= min(limits)) for error in errors]
 
 
-def ball_fit(features: Floats, rewards: Floats, B: float) -> Floats:
-    """argmin over ||theta|| <= B of sum (phi . theta - y)^2, by bisection on the multiplier."""
+def fit_in_ball(features: Floats, rewards: Floats, B: float) -> Floats:
+    """Return argmin over ||theta|| <= B of sum (phi . theta - y)^2, by bisection on nu."""
     free = np.linalg.lstsq(features, rewards, rcond=None)[0]
     if np.linalg.norm(free) <= B:
         return free
     gram, b = features.T @ features, features.T @ rewards
 
-    def penalised(nu: float) -> Floats:
+    def solve(nu: float) -> Floats:
         return np.linalg.solve(gram + nu * np.eye(len(b)), b)
 
     low, high = 0.0, float(np.linalg.norm(b)) / B  # ||theta(nu)|| <= ||b|| / nu
@@ -242,12 +242,14 @@ def ball_fit(features: Floats, rewards: Floats, B: float) -> Floats:
         middle = (low + high) / 2
         if middle in (low, high):
             break
-        low, high = (middle, high) if np.linalg.norm(penalised(middle)) > B else (low, middle)
-    return penalised(high)
+        low, high = (middle, high) if np.linalg.norm(solve(middle)) > B else (low, middle)
+    return solve(high)
 
 
-def best_spectrum(phi_set: list[Representation], played: list[Floats], active: list[bool]) -> int:
-    """The active candidate of smallest -lambda_min(V - lam I) / L^2."""
+def choose_best_spectrum(
+    phi_set: list[Representation], played: list[Floats], active: list[bool]
+) -> int:
+    """Return the active candidate with the smallest -lambda_min(V - lam I) / L^2."""
     losses = [np.inf] * len(phi_set)
     for m, representation in enumerate(phi_set):
         if active[m]:

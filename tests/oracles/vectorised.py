@@ -1,9 +1,10 @@
-"""How fast can NumPy be? The same two algorithms, all seeds at once along the first axis.
+"""How fast can NumPy be? The same two algorithms, for all seeds at once along the first axis.
 
-Per step there is no loop but the one over time: V^-1 by the Sherman-Morrison formula, V^-1 phi and
-phi.theta of all actions shared by the test, the widths and the update, thresholds computed for a
-whole phase beforehand, regret added up afterwards from the actions. At a phase end the history is
-counted into cells (context, action) and every candidate is decomposed for all seeds together.
+The only loop is the one over time. V^-1 is updated by the Sherman-Morrison formula, and the test,
+the widths and the update share V^-1 phi and phi.theta of all actions. Thresholds are computed for a
+whole phase beforehand, and regret is summed afterwards from the actions. At a phase end, rounds
+with the same context and action are counted together, and each candidate is decomposed for all
+seeds at once.
 """
 
 from collections.abc import Sequence
@@ -18,17 +19,17 @@ Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 NEWTON_STEPS = 60
-"""Most steps on the secular equation; six are usual."""
+"""Limit on the steps for the secular equation, which usually takes six."""
 
 NULL_EIGENVALUE = 1e-12
-"""Eigenvalues below this share of the largest are zero."""
+"""Eigenvalues below this share of the largest count as zero."""
 
-SETTLED = 1e-13
-"""A norm this close to the radius of the ball, relatively, is on it."""
+RADIUS_TOLERANCE = 1e-13
+"""A norm that exceeds the radius by at most this share counts as equal to it."""
 
 
 class Run(NamedTuple):
-    """What was dealt, what is known, and what was done, (T, S) each but the means (X, A)."""
+    """Contexts, noises, actions and rewards of a run, (T, S) each; the means are (X, A)."""
 
     means: Floats
     contexts: Integers
@@ -45,7 +46,7 @@ class Run(NamedTuple):
 
 
 class Statistics(NamedTuple):
-    """Ridge statistics of each seed's current representation; updated in place."""
+    """Ridge statistics of each seed's current representation, which are updated in place."""
 
     V_inverse: Floats  # (S, d, d)
     theta: Floats  # (S, d)
@@ -53,7 +54,7 @@ class Statistics(NamedTuple):
 
 
 class Facts(NamedTuple):
-    """What is known of each seed's current representation, (S,) each."""
+    """Dimension and bounds of each seed's current representation, (S,) each."""
 
     dim: Floats
     L: Floats
@@ -61,7 +62,7 @@ class Facts(NamedTuple):
 
 
 class Settings(NamedTuple):
-    """What both algorithms are told."""
+    """Settings of both algorithms."""
 
     sigma: float
     lam: float
@@ -69,16 +70,16 @@ class Settings(NamedTuple):
 
 
 class Phase(NamedTuple):
-    """What stays the same for some rounds."""
+    """Quantities that are constant during a phase."""
 
     facts: Facts
-    steps: tuple[int, int]  # the first, and one beyond the last
-    levels: tuple[float, float]  # delta of the test and of the base
+    steps: tuple[int, int]  # the first step, and one beyond the last
+    levels: tuple[float, float]  # confidence levels of the test and of the base
     settings: Settings
 
 
 class Spectra(NamedTuple):
-    """Gram matrices of one candidate, decomposed for every seed."""
+    """Eigendecompositions of one candidate's Gram matrices, one per seed."""
 
     values: Floats  # (S, d) ascending
     vectors: Floats  # (S, d, d)
@@ -96,7 +97,7 @@ def linucb_glrt(
     lam: float = 1.0,
     delta: float = 0.01,
 ) -> Outcome:
-    """LinUCB under the likelihood ratio test on one representation; arguments as in `plain`."""
+    """Run LinUCB with the likelihood ratio test; the arguments are those of `plain`."""
     n_steps, n_seeds = contexts.shape
     dim, settings = features.shape[2], Settings(sigma, lam, delta)
     run, each = _empty_run(means, contexts, noises), np.ones(n_seeds)
@@ -120,7 +121,7 @@ def banditsrl_linucb(
     lam: float = 1.0,
     delta: float = 0.01,
 ) -> Outcome:
-    """BanditSRL with base LinUCB and the loss eig; arguments as in `plain`."""
+    """Run BanditSRL with base LinUCB and loss eig; the arguments are those of `plain`."""
     n_steps, n_seeds = contexts.shape
     n_candidates, n_contexts = len(candidates), len(means)
     settings, run = Settings(sigma, lam, delta), _empty_run(means, contexts, noises)
@@ -129,7 +130,7 @@ def banditsrl_linucb(
         np.array([np.linalg.norm(features, axis=-1).max() for features in candidates]),
         np.array(bounds, dtype=float),
     )
-    tables = _padded_tables(candidates)  # (M X, A, d)
+    tables = _pad_tables(candidates)  # (M X, A, d)
     current, dim = np.asarray(first), tables.shape[2]
     statistics = _empty_statistics(n_seeds, dim, lam)
     used, active, start, end, j = [current], [], 0, 2, 0
@@ -140,10 +141,10 @@ def banditsrl_linucb(
         at = current * n_contexts + contexts[slice(*steps)]
         _play(run, statistics, tables, at, Phase(facts, steps, levels, settings))
         if end <= n_steps:
-            spectra, yy = _decomposed(candidates, run, end)
-            kept = _compatible(spectra, yy, end, every, delta)  # (S, M)
-            current = _best_spectrum(spectra, kept, every)
-            statistics = _rebuilt(spectra, current, dim, lam)
+            spectra, yy = _decompose(candidates, run, end)
+            kept = _find_compatible(spectra, yy, end, every, delta)  # (S, M)
+            current = _choose_best_spectrum(spectra, kept, every)
+            statistics = _rebuild_statistics(spectra, current, dim, lam)
             used.append(current)
             active.append(kept.T)
         start, end, j = end, 2 * end, j + 1
@@ -167,8 +168,8 @@ def _empty_statistics(n_seeds: int, dim: int, lam: float) -> Statistics:
     return Statistics(inverse, np.zeros((n_seeds, dim)), np.zeros(n_seeds))
 
 
-def _padded_tables(candidates: Sequence[Floats]) -> Floats:
-    """All features below each other, with zeros up to the largest dimension, (M X, A, d)."""
+def _pad_tables(candidates: Sequence[Floats]) -> Floats:
+    """Return all tables stacked, padded with zeros to the largest dimension, (M X, A, d)."""
     dim = max(features.shape[2] for features in candidates)
     wide = [np.pad(f, ((0, 0), (0, 0), (0, dim - f.shape[2]))) for f in candidates]
     return np.concatenate(wide)
@@ -181,7 +182,7 @@ def _play(
     at: Integers,
     phase: Phase,
 ) -> None:
-    """The rounds of a phase, all seeds; `at` (n, S) are the rows of `tables` they look at."""
+    """Play the rounds of a phase for all seeds; `at` (n, S) holds the rows of `tables` to use."""
     V_inverse, theta, log_det = statistics
     facts, steps, (test_level, base_level), (sigma, lam, _) = phase
     seeds = np.arange(len(theta))
@@ -213,15 +214,15 @@ def _play(
 
         played = seeds, action
         gain, square = gains[played], squares[played]  # (S, d), (S,)
-        shrunk = gain / (1.0 + square)[:, None]
-        V_inverse -= shrunk[:, :, None] * gain[:, None, :]
-        theta += shrunk * (reward - values[played])[:, None]
+        scaled_gain = gain / (1.0 + square)[:, None]
+        V_inverse -= scaled_gain[:, :, None] * gain[:, None, :]
+        theta += scaled_gain * (reward - values[played])[:, None]
         log_det += np.log1p(square)
         run.actions[t], run.rewards[t], run.certified[t] = action, reward, certified
 
 
-def _decomposed(candidates: Sequence[Floats], run: Run, t: int) -> tuple[list[Spectra], Floats]:
-    """Spectra and b of every candidate from the first t rounds, and sum y^2 (S,)."""
+def _decompose(candidates: Sequence[Floats], run: Run, t: int) -> tuple[list[Spectra], Floats]:
+    """Return spectra and b of every candidate after t rounds, and sum y^2 (S,)."""
     n_seeds, n_cells = run.contexts.shape[1], run.means.size
     cells = run.contexts[:t] * run.means.shape[1] + run.actions[:t]
     places = (cells + n_cells * np.arange(n_seeds)).ravel()
@@ -236,31 +237,31 @@ def _decomposed(candidates: Sequence[Floats], run: Run, t: int) -> tuple[list[Sp
     return spectra, (rewards**2).sum(axis=0)
 
 
-def _compatible(
+def _find_compatible(
     spectra: list[Spectra], yy: Floats, t: int, every: Facts, delta: float
 ) -> NDArray[np.bool_]:
-    """The sets Phi_t, (S, M)."""
+    """Return the sets Phi_t, (S, M)."""
     dim = int(every.dim.max())
     missing = [((0, 0), (0, dim - s.b.shape[1])) for s in spectra]
     values = np.stack([np.pad(s.values, w) for s, w in zip(spectra, missing, strict=True)], axis=1)
     rotated = [(s.b[:, None] @ s.vectors)[:, 0] for s in spectra]
     c = np.stack([np.pad(r, w) for r, w in zip(rotated, missing, strict=True)], axis=1)  # (S, M, d)
-    errors = (yy[:, None] + _smallest_change(values, c, every.B)) / t
+    errors = (yy[:, None] + _minimise_in_ball(values, c, every.B)) / t
     logs = np.log(8.0 * len(spectra) ** 2 / delta) + 3.0 * np.log(t)
     offsets = (40.0 * (logs + every.dim * np.log(12.0 * every.L * every.B * t)) + 2.0) / t
     kept: NDArray[np.bool_] = errors <= (errors + offsets).min(axis=1, keepdims=True)
     return kept
 
 
-def _smallest_change(values: Floats, c: Floats, radius: Floats) -> Floats:
-    """min over ||z|| <= radius of z.diag(values).z - 2 z.c, for values and c (S, M, d)."""
+def _minimise_in_ball(values: Floats, c: Floats, radius: Floats) -> Floats:
+    """Return the minimum over ||z|| <= radius of z.diag(values).z - 2 z.c; inputs (S, M, d)."""
     present = values > NULL_EIGENVALUE * values.max(axis=2, keepdims=True)
     c, nu = np.where(present, c, 0.0), np.zeros(c.shape[:2])
-    for _ in range(NEWTON_STEPS):  # on 1 / ||z(nu)|| = 1 / radius
+    for _ in range(NEWTON_STEPS):  # Newton on 1 / ||z(nu)|| = 1 / radius
         shifted = np.where(present, values + nu[:, :, None], 1.0)
         z = c / shifted
         norm = np.sqrt((z * z).sum(axis=2))
-        outside = norm > radius * (1.0 + SETTLED)
+        outside = norm > radius * (1.0 + RADIUS_TOLERANCE)
         if not outside.any():
             break
         slope = np.where(outside, (z * z / shifted).sum(axis=2), 1.0)
@@ -269,15 +270,19 @@ def _smallest_change(values: Floats, c: Floats, radius: Floats) -> Floats:
     return change
 
 
-def _best_spectrum(spectra: list[Spectra], kept: NDArray[np.bool_], every: Facts) -> Integers:
-    """The candidate of smallest -lambda_min / L^2 in Phi_t, (S,)."""
+def _choose_best_spectrum(
+    spectra: list[Spectra], kept: NDArray[np.bool_], every: Facts
+) -> Integers:
+    """Return the candidate of Phi_t with the smallest -lambda_min / L^2, (S,)."""
     smallest = np.stack([s.values[:, 0] for s in spectra], axis=1)  # (S, M)
     chosen: Integers = np.where(kept, -smallest / every.L**2, np.inf).argmin(axis=1)
     return chosen
 
 
-def _rebuilt(spectra: list[Spectra], chosen: Integers, dim: int, lam: float) -> Statistics:
-    """The statistics of each seed's chosen candidate, padded to `dim`."""
+def _rebuild_statistics(
+    spectra: list[Spectra], chosen: Integers, dim: int, lam: float
+) -> Statistics:
+    """Return the statistics of each seed's chosen candidate, padded to `dim`."""
     statistics = _empty_statistics(len(chosen), dim, lam)
     for m in np.unique(chosen):
         values, vectors, b = (part[chosen == m] for part in spectra[m])

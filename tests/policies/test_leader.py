@@ -1,4 +1,4 @@
-"""LEADER against the formula, with and without elimination."""
+"""Does LEADER play the tightest optimism of its formula, with and without elimination?"""
 
 import math
 from typing import Any
@@ -13,13 +13,13 @@ import banditsrl
 def slow_bounds(problem: Any, rounds: list[tuple[int, int, float]], x: int) -> Any:
     """UCB of every candidate and action, (M, A)."""
     bounds = []
-    for candidate in problem.representations:
+    for candidate, claim in zip(problem.representations, problem.claims, strict=True):
         phi = np.array([candidate.features[c, a] for c, a, _ in rounds])
         V = np.eye(candidate.dim) + phi.T @ phi
         theta = np.linalg.solve(V, phi.T @ np.array([y for _, _, y in rounds]))
         log_det = np.linalg.slogdet(V)[1]
         level = 0.01 / len(problem.representations)
-        width = 0.3 * math.sqrt(log_det - 2 * math.log(level)) + np.linalg.norm(candidate.theta)
+        width = 0.3 * math.sqrt(log_det - 2 * math.log(level)) + np.linalg.norm(claim.theta)
         rows = candidate.features[x]
         norms = np.sqrt(np.einsum("ai,ij,aj->a", rows, np.linalg.inv(V), rows))
         bounds.append(rows @ theta + width * norms)
@@ -65,7 +65,8 @@ def test_leader_respects_masks_and_eliminated_candidates(
 
 def test_the_plain_variant_never_eliminates() -> None:
     problem = banditsrl.make_problem("vardim-misspecified", seed=0)
-    candidates = [problem.representations[k] for k in (0, 2, 6, 8)]
+    chosen = (0, 2, 6, 8)
+    candidates = [problem.representations[k] for k in chosen]
     results = [
         banditsrl.simulate(
             problem,
@@ -76,7 +77,7 @@ def test_the_plain_variant_never_eliminates() -> None:
         )
         for eliminate in (True, False)
     ]
-    realizable = np.array([c.realizable for c in candidates])
+    realizable = np.array([problem.claims[k].realizable for k in chosen])
     assert results[0].reports["active"][:, -1, ~realizable].mean() < 0.5
     assert results[0].reports["active"][:, -1, realizable].all()
     assert results[1].reports["active"].all()

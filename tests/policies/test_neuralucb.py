@@ -1,4 +1,4 @@
-"""NeuralUCB: its bonus against gradients computed one parameter at a time."""
+"""Is the bonus of NeuralUCB that of gradients computed one parameter at a time?"""
 
 import math
 from typing import Any
@@ -13,7 +13,7 @@ import banditsrl
 from banditsrl.core.history import empty_history
 from banditsrl.errors import InvalidArgument
 from banditsrl.policies.neuralucb import NeuralUCBState
-from banditsrl.representations.network import Layer, Weights
+from banditsrl.representations.network import Layer, NetworkWeights
 
 KEY = jax.random.key(1)
 X, A, M, HIDDEN, D = 6, 4, 3, 5, 2
@@ -38,7 +38,7 @@ def split(vector: Any) -> list[Any]:
     return [part.reshape(shape) for part, shape in zip(np.split(vector, ends), SHAPES, strict=True)]
 
 
-def packed(vector: Any) -> Any:
+def pair_of(vector: Any) -> Any:
     """The vector as the pair (body, omega)."""
     W1, b1, W2, b2, omega = split(vector)
     return ((Layer(W1, b1), Layer(W2, b2)), omega)
@@ -46,12 +46,12 @@ def packed(vector: Any) -> Any:
 
 def state_of(vector: Any, diagonal: Any) -> NeuralUCBState:
     with jax.enable_x64(True):
-        body, omega = jax.tree.map(lambda w: jnp.asarray(w, jnp.float32), packed(vector))
-        Z = jax.tree.map(lambda z: jnp.asarray(z, jnp.float64), packed(diagonal))
-        return NeuralUCBState(Weights(body, omega, jnp.asarray([1.0, 0.0], jnp.float32)), Z)
+        body, omega = jax.tree.map(lambda w: jnp.asarray(w, jnp.float32), pair_of(vector))
+        Z = jax.tree.map(lambda z: jnp.asarray(z, jnp.float64), pair_of(diagonal))
+        return NeuralUCBState(NetworkWeights(body, omega, jnp.asarray([1.0, 0.0], jnp.float32)), Z)
 
 
-def predicted(vector: Any, x: Any) -> float:
+def predict_by_hand(vector: Any, x: Any) -> float:
     W1, b1, W2, b2, omega = split(vector)
     return float(np.tanh(np.tanh(x @ W1 + b1) @ W2 + b2) @ omega)
 
@@ -62,12 +62,12 @@ def squares(vector: Any, x: Any) -> Any:
     for i in range(len(vector)):
         step = np.zeros_like(vector)
         step[i] = 1e-6
-        found[i] = (predicted(vector + step, x) - predicted(vector - step, x)) / 2e-6
+        found[i] = (predict_by_hand(vector + step, x) - predict_by_hand(vector - step, x)) / 2e-6
     return found**2
 
 
 def index(vector: Any, diagonal: Any, context: int) -> Any:
-    values = [predicted(vector, x) for x in FEATURES[context]]
+    values = [predict_by_hand(vector, x) for x in FEATURES[context]]
     bonuses = [math.sqrt((squares(vector, x) / diagonal).sum()) for x in FEATURES[context]]
     return np.array(values) + SCALE * np.array(bonuses)
 
@@ -90,7 +90,7 @@ def test_it_plays_the_largest_prediction_plus_bonus() -> None:
                 np.where(mask, expected, -9).argmax()
             )
             assert not choice.certified
-            values = [predicted(vector, row) for row in FEATURES[x]]
+            values = [predict_by_hand(vector, row) for row in FEATURES[x]]
             greedy.append(int(np.argmax(values)) == best)
     assert 0 < sum(greedy) < len(greedy)  # the bonus matters, and not it alone
 
@@ -99,9 +99,9 @@ def test_gradients_are_those_of_every_parameter_one_by_one() -> None:
     vector = parameters()
     state = state_of(vector, np.ones_like(vector))
     with jax.enable_x64(True):
-        values, found = eqx.filter_jit(POLICY._gradients)(state.weights, 4)
+        values, found = eqx.filter_jit(POLICY._squared_gradients)(state.weights, 4)
     for a, x in enumerate(FEATURES[4]):
-        assert float(values[a]) == pytest.approx(predicted(vector, x), rel=1e-5, abs=1e-6)
+        assert float(values[a]) == pytest.approx(predict_by_hand(vector, x), rel=1e-5, abs=1e-6)
         one = np.concatenate([np.asarray(leaf[a]).ravel() for leaf in jax.tree.leaves(found)])
         np.testing.assert_allclose(one, squares(vector, x), rtol=1e-4, atol=1e-7)
 

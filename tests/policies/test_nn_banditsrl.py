@@ -1,4 +1,4 @@
-"""NN-BanditSRL: statistics after a phase, certificates, and settings."""
+"""NN-BanditSRL: its phases, its certificates, its base, and what it refuses."""
 
 import importlib.util
 import math
@@ -56,10 +56,10 @@ def history() -> History:
         )
 
 
-def embedded(weights: Any, policy: Any = None) -> Any:
+def embed_played(weights: Any) -> Any:
     """The embeddings of all samples, in float64."""
-    network = (policy or neural()).network
-    rows = network.embed_rows(weights.body, jnp.asarray(CONTEXTS), jnp.asarray(ACTIONS))
+    network = neural().network.at(weights)
+    rows = network.embed_pairs(jnp.asarray(CONTEXTS), jnp.asarray(ACTIONS))
     return np.asarray(rows, dtype=float)
 
 
@@ -71,92 +71,49 @@ def refreshed(fresh: Any, history: History) -> Any:
 # After a phase.
 
 
-def test_the_statistics_are_rebuilt_from_all_rounds_in_the_new_embedding(
+def test_learn_and_refresh_are_those_of_its_network_learner(
+    fresh: Any, refreshed: Any, history: History
+) -> None:
+    """Which `test_network_learner` compares with sums in NumPy."""
+    policy = neural()
+    learner = policy.learner
+    with jax.enable_x64(True):
+        train_key, _ = jax.random.split(KEY)
+        trained = eqx.filter_jit(learner.train)(fresh.network, history, train_key)
+        x, action, certified = (jnp.asarray(column[0]) for column in (CONTEXTS, ACTIONS, CERTIFIED))
+        phi = learner.embed(trained, x)
+        learned = learner.learn(trained, phi, action, jnp.asarray(3.0), certified)
+        later = policy.learn(refreshed, x, action, 3.0, certified)
+    for found, expected in ((refreshed.network, trained), (later.network, learned)):
+        for one, other in zip(jax.tree.leaves(found), jax.tree.leaves(expected), strict=True):
+            np.testing.assert_allclose(one, other, rtol=1e-6, atol=1e-9)
+
+
+def test_the_statistics_hold_all_rounds_and_the_report_says_how_good_the_phase_was(
     fresh: Any, refreshed: Any
 ) -> None:
-    before, after = fresh.learned.weights, refreshed.learned.weights
-    assert not np.allclose(before.body[0].matrix, after.body[0].matrix)
-    phi = embedded(after)
-    V, b = np.eye(D), np.zeros(D)
-    for row, reward in zip(phi, REWARDS, strict=True):
-        V += np.outer(row, row)
-        b += row * reward
-    theta = np.linalg.solve(V, b)
-    ridge = refreshed.ridge
-    np.testing.assert_allclose(ridge.V, V, rtol=1e-6)
-    np.testing.assert_allclose(ridge.b, b, rtol=1e-5, atol=1e-6)
-    np.testing.assert_allclose(ridge.theta, theta, rtol=1e-5, atol=1e-6)
-    root = np.asarray(ridge.root)
-    np.testing.assert_allclose(root @ root.T, np.linalg.inv(V), rtol=1e-5, atol=1e-7)
-    assert float(ridge.log_det) == pytest.approx(np.linalg.slogdet(V)[1], rel=1e-6)
-    assert float(ridge.n) == N
-    assert float(ridge.yy) == pytest.approx(REWARDS @ REWARDS)
-    smallest = np.linalg.eigvalsh(V - np.eye(D))[0]
-    assert float(refreshed.lambda_min) == pytest.approx(smallest, rel=1e-4, abs=1e-6)
-
-
-def test_the_largest_norm_and_the_bound_on_theta_are_estimated_anew(refreshed: Any) -> None:
-    phi = embedded(refreshed.learned.weights)
-    with jax.enable_x64(True):
-        facts = neural().facts(refreshed)
-    assert float(facts.L) == pytest.approx(np.linalg.norm(phi, axis=1).max(), rel=1e-6)
-    assert float(facts.B) == pytest.approx(np.linalg.norm(refreshed.ridge.theta))
-    assert float(facts.dim) == D
-
-
-def test_a_phase_is_counted_and_keeps_what_was_explored(fresh: Any, refreshed: Any) -> None:
-    assert (int(fresh.phase), int(refreshed.phase)) == (0, 1)
+    assert float(refreshed.network.ridge.n) == N
+    phi = embed_played(refreshed.network.weights)
+    np.testing.assert_allclose(refreshed.network.ridge.V, np.eye(D) + phi.T @ phi, rtol=1e-6)
     assert refreshed.base == ()
-    assert int(refreshed.learned.n_explored) == int(fresh.learned.n_explored) == 0
+    assert int(refreshed.network.n_explored) == int(fresh.network.n_explored) == 0
     report = neural().report(refreshed)
-    assert float(report["lambda_min"]) == float(refreshed.lambda_min)
+    assert float(report["lambda_min"]) == float(refreshed.network.lambda_min)
     assert np.isfinite(report["loss"])
 
 
-def test_within_a_phase_the_statistics_are_those_of_ridge_regression(refreshed: Any) -> None:
-    _, learn, _ = banditsrl.compiled(neural())
-    state, phi = refreshed, embedded(refreshed.learned.weights)
-    V, b = np.array(refreshed.ridge.V), np.array(refreshed.ridge.b)
-    for i in range(5):
-        state = learn(state, CONTEXTS[i], ACTIONS[i], 3.0, CERTIFIED[i])
-        V += np.outer(phi[i], phi[i])
-        b += 3.0 * phi[i]
-    np.testing.assert_allclose(state.ridge.V, V, rtol=1e-6)
-    np.testing.assert_allclose(state.ridge.theta, np.linalg.solve(V, b), rtol=1e-5, atol=1e-6)
-    assert int(state.learned.n_explored) == 5 - int(CERTIFIED[:5].sum())
-    assert 0 < CERTIFIED[:5].sum() < 5
-    every = np.asarray([
-        neural().network.embed(refreshed.learned.weights.body, int(x)) for x in CONTEXTS[:5]
-    ])  # fmt: skip
-    seen = max(float(refreshed.largest_norm[0]), np.linalg.norm(every, axis=-1).max())
-    assert float(state.largest_norm[0]) == pytest.approx(seen, rel=1e-6)
-
-
-def test_without_a_refit_theta_is_the_output_layer_and_stays(fresh: Any, history: History) -> None:
-    policy = neural(refit="none")
-    compiled = banditsrl.compiled(policy)
-    after = compiled.refresh(fresh, history, KEY)
-    assert np.array_equal(after.ridge.theta, after.learned.weights.omega)
-    assert not np.allclose(after.learned.weights.omega, fresh.learned.weights.omega)
-    phi = embedded(after.learned.weights)
-    np.testing.assert_allclose(after.ridge.V, np.eye(D) + phi.T @ phi, rtol=1e-6)
-    later = compiled.learn(after, CONTEXTS[0], ACTIONS[0], 5.0)
-    assert np.array_equal(later.ridge.theta, after.ridge.theta)
-    np.testing.assert_allclose(later.ridge.b, np.array(after.ridge.b) + 5.0 * phi[0], rtol=1e-6)
-
-
-def test_refitting_by_sgd_moves_theta_one_step_per_round(fresh: Any) -> None:
-    policy = neural(refit="sgd", refit_rate=0.05)
-    _, learn, _ = banditsrl.compiled(policy)
-    weights = fresh.learned.weights
-    theta = np.asarray(weights.omega, dtype=float)
-    phi = embedded(weights)
-    with jax.enable_x64(True):
-        state = fresh._replace(ridge=fresh.ridge._replace(theta=jnp.asarray(theta)))
-    for i in range(4):
+def test_without_warm_start_the_base_forgets_at_each_phase_and_the_network_does_not(
+    history: History,
+) -> None:
+    policy = neural(base=banditsrl.LinUCB(), warm_start=False)
+    _, learn, refresh = banditsrl.compiled(policy)
+    state = eqx.filter_jit(policy.init)(KEY)
+    for i in range(6):
         state = learn(state, CONTEXTS[i], ACTIONS[i], REWARDS[i], CERTIFIED[i])
-        theta = theta + 2 * 0.05 * (REWARDS[i] - phi[i] @ theta) * phi[i]
-    np.testing.assert_allclose(state.ridge.theta, theta, rtol=1e-6, atol=1e-8)
+    assert float(state.base.n) == 6 - CERTIFIED[:6].sum()
+    after = refresh(state, history, KEY)
+    np.testing.assert_array_equal(after.base.V, np.eye(D))
+    assert (float(after.base.n), float(after.network.ridge.n)) == (0.0, N)
 
 
 def test_a_phase_keeps_the_shapes_and_types_of_the_state() -> None:
@@ -182,7 +139,7 @@ def test_a_phase_keeps_weak_types_too_so_that_a_run_compiles_once() -> None:
     assert weak[0] == weak[1]
 
 
-# Certificates. A network that copies its inputs shows the test alone.
+# Certificates, of a network that copies its inputs, so that only the test is at work.
 
 
 def copying(features: Any, *, sure: float = 1e-6, n_explored: int = 10, **settings: Any) -> Any:
@@ -191,14 +148,17 @@ def copying(features: Any, *, sure: float = 1e-6, n_explored: int = 10, **settin
     policy = neural(network=network, **settings)
     state = eqx.filter_jit(policy.init)(KEY)
     with jax.enable_x64(True):
-        ridge = state.ridge._replace(
+        ridge = state.network.ridge._replace(
             root=sure * jnp.eye(2, dtype=jnp.float64),
             theta=jnp.asarray([1.0, 0.0], dtype=jnp.float64),
             n=jnp.asarray(100.0, dtype=jnp.float64),
         )
-        known = state.learned._replace(n_explored=jnp.asarray(n_explored, dtype=jnp.int32))
-        norm = jnp.asarray([1.0], dtype=jnp.float64)
-    return policy, state._replace(ridge=ridge, learned=known, largest_norm=norm)
+        learned = state.network._replace(
+            ridge=ridge,
+            n_explored=jnp.asarray(n_explored, dtype=jnp.int32),
+            largest_norm=jnp.asarray(1.0, dtype=jnp.float64),
+        )
+    return policy, state._replace(network=learned)
 
 
 def test_ratio_and_threshold_are_those_of_the_paper() -> None:
@@ -224,10 +184,10 @@ def test_equal_embeddings_are_not_certified_but_a_single_action_is() -> None:
 
 
 def test_a_network_of_zeros_certifies_nothing(refreshed: Any) -> None:
-    policy, weights = neural(glrt_scale=1e-9), refreshed.learned.weights
+    policy, weights = neural(glrt_scale=1e-9), refreshed.network.weights
     body = jax.tree.map(jnp.zeros_like, weights.body)
     state = refreshed._replace(
-        learned=refreshed.learned._replace(weights=weights._replace(body=body))
+        network=refreshed.network._replace(weights=weights._replace(body=body))
     )
     act, _, _ = banditsrl.compiled(policy)
     choices = [act(state, x, None, KEY) for x in range(X)]
@@ -243,7 +203,7 @@ def test_an_action_with_the_greedy_one_s_embedding_prevents_a_certificate() -> N
     assert policy.act(state, 0, [True, False, True], KEY).certified
 
 
-def test_the_authors_wait_for_one_batch_of_explored_rounds() -> None:
+def test_with_the_authors_conventions_the_test_waits_for_one_batch_of_explored_rounds() -> None:
     features = [[1.0, 0.0], [0.5, 0.5], [0.2, -0.3]]
     for n_explored, waits in [(7, True), (8, False)]:
         policy, state = copying(features, n_explored=n_explored, conventions="authors")
@@ -254,7 +214,9 @@ def test_the_authors_wait_for_one_batch_of_explored_rounds() -> None:
 
 
 @pytest.mark.parametrize(("gap", "tied"), [(0.0009, True), (0.0011, False)])
-def test_gaps_below_a_thousandth_are_ties_for_the_authors_only(gap: float, tied: bool) -> None:
+def test_gaps_below_a_thousandth_are_ties_with_the_authors_conventions_only(
+    gap: float, tied: bool
+) -> None:
     features = [[1.0, 0.0], [1.0 - gap, 0.0], [0.0, 1.0]]
     policy, state = copying(features, conventions="authors")
     assert bool(policy.act(state, 0, None, KEY).certified) == (not tied)
@@ -262,7 +224,7 @@ def test_gaps_below_a_thousandth_are_ties_for_the_authors_only(gap: float, tied:
     assert plain.act(state, 0, None, KEY).certified
 
 
-def test_the_threshold_of_the_authors_is_theirs() -> None:
+def test_with_the_authors_conventions_the_threshold_is_that_of_their_formula() -> None:
     policy, state = copying([[1.0, 0.0], [0.0, 1.0]], conventions="authors", glrt_scale=5.0)
     beta = 0.2 * math.sqrt(2 * math.log(100) + 2 * math.log1p(2 * 100 / 2)) + 1.0
     found = float(policy.act(state, 0, None, KEY).threshold)
@@ -281,23 +243,10 @@ def test_plain_igw_weighs_the_gaps_of_the_network_s_own_output() -> None:
     base = banditsrl.IGW(gamma1=3.0, gamma2=0.5)
     policy, state = copying(features, base=base, refit="none", glrt_scale=None)
     first = policy.init(KEY)
-    assert np.array_equal(first.ridge.theta, first.learned.weights.omega)
+    assert np.array_equal(first.network.ridge.theta, first.network.weights.omega)
     inverse = [1 / (3 + 3.0 * math.sqrt(101) * gap) for gap in (0.6, 0.8)]
     found = np.asarray(policy.act(state, 0, None, KEY).pmf)
     np.testing.assert_allclose(found, [1 - sum(inverse), *inverse], rtol=1e-6)
-
-
-def test_an_unknown_noise_level_is_that_of_the_residuals_of_the_output_layer() -> None:
-    policy, state = copying([[1.0, 0.0], [0.0, 1.0]], refit="none", sigma=None)
-    with jax.enable_x64(True):
-        state = state._replace(ridge=state.ridge._replace(n=jnp.zeros((), dtype=jnp.float64)))
-    rewards = [1.0, -1.0] * 10
-    for reward in rewards:  # theta = (1, 0) predicts one, always
-        state = policy.learn(state, 0, 0, reward)
-    with jax.enable_x64(True):
-        found = float(policy.noise(state.ridge, policy.facts(state)))
-    residual = sum((reward - 1.0) ** 2 for reward in rewards)
-    assert found == pytest.approx(math.sqrt((residual + 2 * 20 / 20) / 20))
 
 
 # A base of one's own, and what is refused.
@@ -313,7 +262,7 @@ def test_the_base_of_the_example_sees_the_embedding_of_its_own_rounds(refreshed:
     act, learn, _ = banditsrl.compiled(policy)
     with jax.enable_x64(True):
         state = refreshed._replace(base=policy.base.init(KEY))
-    V, phi = np.eye(D), embedded(refreshed.learned.weights)
+    V, phi = np.eye(D), embed_played(refreshed.network.weights)
     for i in range(6):
         choice = act(state, CONTEXTS[i], None, jax.random.key(i))
         assert choice.pmf.sum() == pytest.approx(1.0)
@@ -333,6 +282,9 @@ def test_a_context_beyond_the_table_is_refused(fresh: Any) -> None:
     [
         ({"gamma": 1.0}, r"gamma must be greater than 1, got 1\.0"),
         ({"refit": "lasso"}, "refit must be one of ridge, sgd, none, got 'lasso'"),
+        ({"refit_rate": 0.0}, r"refit_rate must be greater than 0, got 0\.0"),
+        ({"refit_rate": -1.0}, r"refit_rate must be greater than 0, got -1\.0"),
+        ({"refit_rate": math.nan}, "refit_rate must be finite, got nan"),
         ({"glrt_scale": -1.0}, r"glrt_scale must be at least 0, got -1\.0"),
         ({"sigma": 0.0}, r"sigma must be greater than 0, got 0\.0"),
     ],
@@ -340,9 +292,3 @@ def test_a_context_beyond_the_table_is_refused(fresh: Any) -> None:
 def test_settings_outside_their_range_are_refused(settings: Any, message: str) -> None:
     with pytest.raises(InvalidArgument, match=message):
         neural(**settings)
-
-
-@pytest.mark.parametrize("rate", [0.0, -1.0, math.nan])
-def test_a_bad_refit_rate_is_refused(rate: float) -> None:
-    with pytest.raises(InvalidArgument, match="refit_rate must be"):
-        neural(refit_rate=rate)

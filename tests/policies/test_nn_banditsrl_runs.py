@@ -1,4 +1,4 @@
-"""NN-BanditSRL in whole runs: special cases, seeds, files, and what users bring."""
+"""Whole runs of NN-BanditSRL: special cases, seeds, files, and networks of one's own."""
 
 from pathlib import Path
 from typing import Any
@@ -8,9 +8,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from histories import draw_rounds, history_of
 
 import banditsrl
-from banditsrl.core.history import empty_history
 from banditsrl.core.state_files import describe
 from banditsrl.errors import InvalidArgument
 from banditsrl.representations import Table
@@ -74,7 +74,7 @@ def test_a_seed_gives_the_same_numbers_alone_and_among_others(
     for one, both in zip(jax.tree.leaves(alone.state), jax.tree.leaves(pair.state), strict=True):
         np.testing.assert_array_equal(one[..., 0], both[..., 1])
     assert alone.phases[-1] > 32
-    weights = alone.state.learned.weights
+    weights = alone.state.network.weights
     assert float(jnp.abs(weights.body[0].bias).max()) > 0.0  # it was trained
 
 
@@ -83,15 +83,18 @@ def test_before_the_first_batch_it_is_linucb_on_the_fresh_embedding(
 ) -> None:
     """A horizon smaller than a batch runs, without training, and nothing else is different."""
     result = banditsrl.simulate(wheel, linucb(wheel), horizon=31, seeds=[3], steps=[10, 20, 31])
-    body = jax.tree.map(lambda leaf: leaf[..., 0], result.state.learned.weights.body)
-    assert all(np.all(np.asarray(layer.bias) == 0.0) for layer in body)
-    network = linucb(wheel).network
-    phi = np.asarray([network.embed(body, x) for x in range(10)], dtype=float)
+    weights = jax.tree.map(lambda leaf: leaf[..., 0], result.state.network.weights)
+    assert all(np.all(np.asarray(layer.bias) == 0.0) for layer in weights.body)
+    network = linucb(wheel).network.at(weights)
+    phi = np.asarray([network.embed(x) for x in range(10)])
     table = banditsrl.LinUCB(Table(phi), sigma=0.2)
     plain = banditsrl.simulate(wheel, table, horizon=31, seeds=[3], steps=[10, 20, 31])
     assert np.array_equal(result.regret, plain.regret)
     np.testing.assert_allclose(
-        result.state.ridge.theta[..., 0], plain.state.ridge.theta[..., 0], rtol=1e-6, atol=1e-9
+        result.state.network.ridge.theta[..., 0],
+        plain.state.ridge.theta[..., 0],
+        rtol=1e-6,
+        atol=1e-9,
     )
 
 
@@ -112,7 +115,7 @@ def test_a_state_with_its_network_survives_a_file(
         banditsrl.load_state(tmp_path / "state", wider)
 
 
-# What users bring.
+# Networks and bases of one's own.
 
 
 class Always:
@@ -122,7 +125,7 @@ class Always:
         return jnp.zeros(())
 
     def act(self, state: Any, context: Any, mask: Any, key: Any) -> banditsrl.Choice:
-        return banditsrl.policies.untested(jnp.asarray(1), 1.0 * (jnp.arange(5) == 1))
+        return banditsrl.Choice.without_test(jnp.asarray(1), 1.0 * (jnp.arange(5) == 1))
 
     def learn(self, state: Any, context: Any, action: Any, reward: Any) -> Any:
         return state + reward
@@ -142,7 +145,7 @@ def test_contexts_and_noise_are_the_same_whatever_policy_plays(
     )
     assert np.array_equal(one.regret, other.regret)
     assert np.array_equal(one.largest_reward, other.largest_reward)
-    weights = one.state.learned.weights
+    weights = one.state.network.weights
     assert not np.allclose(weights.body.weight[..., 0], network.template.weight)
     assert float(one.state.base[0]) != float(other.state[0])  # the base starts anew each phase
 
@@ -151,11 +154,20 @@ def test_a_function_from_a_key_can_be_trained(wheel: banditsrl.FiniteProblem) ->
     network = banditsrl.Network(
         wheel.representations[0], module=lambda key: eqx.nn.Linear(7, 4, key=key)
     )
-    policy = own(network)
+    policy, rounds = own(network), draw_rounds(wheel, 200)
     with jax.enable_x64(True):
-        state = jax.eval_shape(policy.init, KEY)
-        empty = empty_history(jnp.zeros((), dtype=jnp.int32), 40)
-        jax.eval_shape(policy.refresh, state, empty, KEY)
+        before, other = policy.init(KEY), policy.init(jax.random.key(4))
+        after = eqx.filter_jit(policy.refresh)(before, history_of(rounds), KEY)
+    contexts, actions, rewards = rounds
+    inputs = wheel.representations[0].features[contexts, actions]  # (200, 7)
+
+    def error(weights: Any) -> float:
+        phi = inputs @ np.asarray(weights.body.weight).T + np.asarray(weights.body.bias)
+        return float(np.mean((phi @ np.asarray(weights.omega) - rewards) ** 2))
+
+    assert error(after.network.weights) < 0.9 * error(before.network.weights)
+    first, second = (state.network.weights.body.weight for state in (before, other))
+    assert not np.allclose(first, second)  # every key draws weights of its own
 
 
 def test_a_policy_with_a_module_can_be_described() -> None:

@@ -1,4 +1,4 @@
-"""Policies by name: presets, settings and where they go, and the contract of the neural half."""
+"""Policies by name: which part does a setting reach, and which names are special cases?"""
 
 from typing import Any
 
@@ -9,7 +9,6 @@ import pytest
 import banditsrl
 from banditsrl.errors import InvalidArgument, UnknownName
 from banditsrl.policies import POLICIES
-from banditsrl.policies.presets import PRESETS
 from banditsrl.problems import TableProblem
 
 NETWORKED = [
@@ -17,14 +16,6 @@ NETWORKED = [
     "neural-linucb", "neural-lints", "neural-egreedy", "igw-nn", "igw-ref", "neuralucb",
 ]  # fmt: skip
 FOURIER = ["rff-linucb", "rff-egreedy"]
-
-PAPER = {
-    "layers": (50, 50, 50, 50, 10), "activation": "relu", "gamma": 1.2, "delta": 0.01, "lam": 1.0,
-    "glrt_scale": 5.0, "loss": "weak", "loss_weight": 1.0, "optimizer": "sgd",
-    "learning_rate": 1e-3, "schedule": "constant", "batch": 128, "passes": 30, "max_updates": None,
-    "ucb_scale": 1.0, "epsilon": "t^-1/3",
-}  # fmt: skip
-"""The paper's table."""
 
 
 @pytest.fixture(scope="module")
@@ -61,69 +52,14 @@ def test_the_contract_is_kept_with_every_kind_of_context(
 
 
 @pytest.mark.parametrize("name", NETWORKED + FOURIER)
-def test_a_pmf_is_exact_but_for_thompson_sampling(
+def test_the_pmf_is_exact_except_for_thompson_sampling(
     name: str, wheel: banditsrl.FiniteProblem
 ) -> None:
     assert small(name, wheel).pmf_draws == (5 if name.endswith("lints") else 0)
 
 
-def test_the_names_are_all_there() -> None:
+def test_all_names_are_registered() -> None:
     assert set(NETWORKED + FOURIER) <= set(POLICIES)
-
-
-# Presets.
-
-
-@pytest.mark.parametrize("name", ["magic", "shuttle", "wheel", "covertype"])
-def test_the_paper_s_preset_is_its_table(name: str) -> None:
-    problem = TableProblem([[0.0], [1.0]], [0, 1], name=name)
-    rate = 1e-4 if name == "covertype" else 1e-3
-    assert PRESETS["paper"](problem) == {**PAPER, "learning_rate": rate}
-    policy = banditsrl.make_policy("nn-banditsrl-egreedy", problem, preset="paper")
-    assert policy.training == banditsrl.Training(learning_rate=rate)
-    assert policy.network.layers == PAPER["layers"]
-    assert (policy.gamma, policy.glrt_scale, policy.refit) == (1.2, 5.0, "ridge")
-    assert policy.settings == (0.5, 1.0, 0.01, "paper")
-    assert policy.base.epsilon == "t^-1/3"
-
-
-def test_the_default_preset_is_one_for_all_problems_and_used_when_none_is_named(
-    wheel: banditsrl.FiniteProblem,
-) -> None:
-    covertype = TableProblem([[0.0], [1.0]], [0, 1], name="covertype")
-    assert PRESETS["default"](covertype) == PRESETS["default"](wheel)
-    assert set(PRESETS["default"](wheel)) >= set(PAPER)
-    unnamed, named = (
-        banditsrl.make_policy("nn-banditsrl-linucb", wheel, **chosen)
-        for chosen in ({}, {"preset": "default"})
-    )
-    assert eqx.tree_equal(unnamed, named)
-
-
-def test_what_is_set_by_name_overrides_a_preset(wheel: banditsrl.FiniteProblem) -> None:
-    for preset in PRESETS:
-        policy = banditsrl.make_policy(
-            "nn-banditsrl-egreedy", wheel, preset=preset,
-            layers=[7, 3], activation="tanh", batch=16, passes=2, learning_rate=0.5,
-            optimizer="adam", schedule="cosine", max_updates=9, loss="rayleigh", loss_weight=0.1,
-            gamma=1.5, delta=0.2, lam=3.0, sigma=0.7, glrt_scale=2.0, refit="sgd", refit_rate=0.1,
-            epsilon=0.3, conventions="authors",
-        )  # fmt: skip
-        assert (policy.network.layers, policy.network.activation) == ((7, 3), "tanh")
-        assert policy.network.dim == 3
-        assert policy.training == banditsrl.Training(
-            loss="rayleigh", loss_weight=0.1, optimizer="adam", learning_rate=0.5,
-            schedule="cosine", batch=16, passes=2, max_updates=9,
-        )  # fmt: skip
-        assert policy.settings == (0.7, 3.0, 0.2, "authors")
-        assert (policy.gamma, policy.glrt_scale) == (1.5, 2.0)
-        assert (policy.refit, policy.refit_rate) == ("sgd", 0.1)
-        assert policy.base.epsilon == 0.3
-
-
-def test_an_unknown_preset_is_refused_with_the_nearest(wheel: banditsrl.FiniteProblem) -> None:
-    with pytest.raises(UnknownName, match="no preset named 'papers'; did you mean 'paper'"):
-        banditsrl.make_policy("nn-banditsrl-igw", wheel, preset="papers")
 
 
 # Settings.
@@ -165,7 +101,7 @@ def test_an_unknown_setting_is_refused(
         ("neuralucb", ["loss"]),
     ],
 )
-def test_what_makes_a_special_case_special_can_not_be_set(
+def test_settings_that_define_a_special_case_cannot_be_changed(
     name: str, fixed: list[str], wheel: banditsrl.FiniteProblem
 ) -> None:
     for setting in fixed:
@@ -190,7 +126,7 @@ OFF: dict[str, Any] = {"loss": "none", "glrt_scale": None}
 def test_special_cases_are_the_general_policy_with_switches_off(
     special: str, general: str, switches: Any, preset: str, wheel: banditsrl.FiniteProblem
 ) -> None:
-    """The same object, settings and all, so the same numbers (see test_neural for a run)."""
+    """The same object with all its settings; `test_nn_banditsrl_runs` compares a run."""
     one = banditsrl.make_policy(special, wheel, preset=preset, layers=(8, 4))
     other = banditsrl.make_policy(general, wheel, preset=preset, layers=(8, 4), **switches)
     assert eqx.tree_equal(one, other)
@@ -226,13 +162,12 @@ def test_inputs_are_picked_by_number(wheel: banditsrl.FiniteProblem) -> None:
 
 def test_the_noise_level_is_the_problem_s_unless_given(problems: dict[str, Any]) -> None:
     levels = {
-        kind: small("nn-banditsrl-igw", problem).settings.sigma
-        for kind, problem in problems.items()
+        kind: small("nn-banditsrl-igw", problem).agreed.sigma for kind, problem in problems.items()
     }
     assert levels == {"wheel": 0.2, "table": 0.5, "fresh": 0.2}
     quiet = banditsrl.make_problem("wheel", n_contexts=10, noise_std=0.0)
-    assert small("nn-banditsrl-igw", quiet).settings.sigma is None
-    assert small("nn-banditsrl-igw", problems["wheel"], sigma=0.9).settings.sigma == 0.9
+    assert small("nn-banditsrl-igw", quiet).agreed.sigma is None
+    assert small("nn-banditsrl-igw", problems["wheel"], sigma=0.9).agreed.sigma == 0.9
 
 
 def test_bases_get_their_settings(wheel: banditsrl.FiniteProblem) -> None:

@@ -1,4 +1,4 @@
-"""Does a finite problem deal and pay what its tables say, and refuse tables that say nothing?"""
+"""Does a finite problem deal contexts and pay rewards by its tables, and refuse bad tables?"""
 
 import math
 from typing import Any
@@ -11,15 +11,11 @@ import pytest
 from numpy.typing import NDArray
 from scipy.stats import chi2
 
-from banditsrl.errors import InvalidArgument, InvalidProblem, InvalidType
+from banditsrl.errors import InvalidArgument, InvalidType
 from banditsrl.numerics import draws
-from banditsrl.problems.finite import (
-    Candidate,
-    FiniteProblem,
-    best_fit,
-    verify_optimum,
-    verify_realizable,
-)
+from banditsrl.problems.claims import Claim
+from banditsrl.problems.finite import FiniteProblem
+from banditsrl.problems.verification import verify_optimum
 
 Floats = NDArray[np.float64]
 
@@ -40,7 +36,7 @@ def features_and_theta(seed: int = 0, dim: int = 3) -> tuple[Floats, Floats]:
 
 def realizable_problem(**settings: Any) -> FiniteProblem:
     features, theta = features_and_theta()
-    return FiniteProblem(features @ theta, (Candidate(features, theta, True),), **settings)
+    return FiniteProblem(features @ theta, (features,), claims=(Claim(theta, True),), **settings)
 
 
 def test_sizes_and_defaults() -> None:
@@ -183,56 +179,6 @@ def test_a_problem_is_a_pytree_that_compiled_code_takes_as_an_argument() -> None
     np.testing.assert_array_equal(compiled, problem.contexts(key, 20))
 
 
-@pytest.mark.parametrize("context", [0, 1])
-def test_two_best_actions_are_refused(context: int) -> None:
-    means = np.array([[1.0, 0.0, 0.5], [0.0, 2.0, 1.0]])
-    means[context] = [1.0, 3.0, 3.0]
-    message = f"tied must have one optimal action .* got two best actions in context {context}"
-    with pytest.raises(InvalidProblem, match=message):
-        verify_optimum(FiniteProblem(means, name="tied"))
-
-
-def test_a_candidate_that_does_not_predict_the_rewards_can_not_claim_to() -> None:
-    features, theta = features_and_theta()
-    means = features @ theta
-    means[2, 1] += 1e-3
-    right = Candidate(means[..., None], np.ones(1), True)
-    problem = FiniteProblem(means, (right, Candidate(features, theta, True)), name="bent")
-    message = "bent: representation 1 claims to be realizable to 1e-09, got an error of 0.001"
-    with pytest.raises(InvalidProblem, match=message):
-        verify_realizable(problem, 1e-9)
-    verify_realizable(problem, 2e-3)
-
-
-def test_a_candidate_that_predicts_the_rewards_can_not_claim_to_be_misspecified() -> None:
-    features, theta = features_and_theta()
-    problem = FiniteProblem(
-        features @ theta, (Candidate(features, np.zeros(3), False),), name="modest"
-    )
-    message = "modest: representation 0 claims to be misspecified, got a linear fit exact to 1e-09"
-    with pytest.raises(InvalidProblem, match=message):
-        verify_realizable(problem, 1e-9)
-
-
-def test_claims_that_hold_are_accepted() -> None:
-    features, theta = features_and_theta()
-    short = Candidate(features[..., :2], theta[:2], False)
-    problem = FiniteProblem(features @ theta, (Candidate(features, theta, True), short))
-    verify_optimum(problem)
-    verify_realizable(problem, 1e-9)
-
-
-def test_best_fit_error_is_the_largest_residual_of_the_normal_equations() -> None:
-    features, _ = features_and_theta(dim=2)
-    means = np.random.default_rng(2).standard_normal((4, 3))
-    rows = [(phi, means[at]) for at in np.ndindex(4, 3) for phi in [features[at]]]
-    gram = sum(np.outer(phi, phi) for phi, _ in rows)
-    theta = np.linalg.solve(gram, sum(mu * phi for phi, mu in rows))
-    found, error = best_fit(features, means, np.ones((4, 3), dtype=bool))
-    np.testing.assert_allclose(found, theta)
-    assert error == pytest.approx(np.abs(features @ theta - means).max())
-
-
 GOOD = [[1.0, 0.0], [0.0, 1.0]]
 
 BAD = [
@@ -269,52 +215,11 @@ def test_a_bad_argument_is_refused_by_name(changed: dict[str, Any], message: str
         FiniteProblem(settings.pop("mean_rewards", GOOD), **settings)
 
 
-BAD_CANDIDATES = [
-    (np.full((2, 2, 1), math.nan), np.ones(1), r"features must be finite, got nan at index"),
-    (np.ones((2, 2)), np.ones(1), r"features must have shape \(n_contexts, n_actions, dim\), got"),
-    (np.ones((2, 3, 1)), np.ones(1), r"features must have shape \(2, 2, dim\) .* \(2, 3, 1\)"),
-    (np.ones((3, 2, 1)), np.ones(1), r"features must have shape \(2, 2, dim\) .* \(3, 2, 1\)"),
-    (np.ones((2, 2, 1)), np.ones(2), r"and theta \(dim,\), got shapes \(2, 2, 1\) and \(2,\)"),
-    (np.ones((2, 2, 1)), np.array([math.inf]), r"theta must be finite, got inf at index \(0,\)"),
-]
-
-
-@pytest.mark.parametrize(("features", "theta", "message"), BAD_CANDIDATES)
-def test_a_bad_candidate_is_refused_by_name(features: Any, theta: Any, message: str) -> None:
-    with pytest.raises(InvalidArgument, match=message):
-        FiniteProblem(GOOD, (Candidate(features, theta, True),))
-
-
 def test_tables_of_words_are_refused_by_name() -> None:
     with pytest.raises(InvalidType, match=r"mean_rewards must be an array of numbers .* got list"):
         FiniteProblem([["high", "low"]])
     with pytest.raises(InvalidType, match="noise_std must be a real number, got 'small'"):
         FiniteProblem(GOOD, noise_std="small")  # type: ignore[arg-type]
-
-
-def test_a_candidate_given_as_an_array_is_fitted_where_a_round_can_be() -> None:
-    rng = np.random.default_rng(0)
-    features, theta = rng.normal(size=(6, 4, 3)), np.array([1.0, -0.5, 0.8])
-    means = features @ theta
-    available = np.ones((6, 4), dtype=bool)
-    available[:3, 0] = False
-    elsewhere = features.copy()
-    elsewhere[:3, 0] = 50.0 * theta  # in cells that are never offered
-    rho = np.array([0.0, 0.2, 0.2, 0.2, 0.2, 0.2])
-    elsewhere[0] = -7.0  # in a context that never comes
-    problem = FiniteProblem(means, [features, elsewhere], available=available, rho=rho)
-    for candidate in problem.representations:
-        assert candidate.realizable
-        np.testing.assert_allclose(candidate.theta, theta)
-
-
-def test_a_fit_that_is_exact_up_to_a_file_s_rounding_counts() -> None:
-    rng = np.random.default_rng(1)
-    features, theta = rng.normal(size=(6, 4, 3)), np.array([1.0, -0.5, 0.8])
-    rounded = np.round(features @ theta, 7)
-    problem = FiniteProblem(rounded, [features])
-    assert problem.representations[0].realizable
-    verify_realizable(problem, 1e-6)
 
 
 def test_a_law_in_single_precision_is_taken_for_what_it_is() -> None:

@@ -1,4 +1,4 @@
-"""Is a problem the same after a trip through a file, and is what a file claims verified?"""
+"""Is a problem the same after it was written and read, and are the claims of a file verified?"""
 
 import json
 import math
@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from beside import REFERENCE
+from shared_files import REFERENCE
 
 from banditsrl.errors import BanditSRLError, InvalidArgument, InvalidProblem
-from banditsrl.problems.finite import Candidate, FiniteProblem
+from banditsrl.problems.claims import Claim
+from banditsrl.problems.finite import FiniteProblem
 from banditsrl.problems.instance_files import read_problem, write_problem
 from banditsrl.problems.synthetic import mixing, vardim
 
@@ -59,6 +60,8 @@ def same(actual: FiniteProblem, expected: FiniteProblem) -> None:
     np.testing.assert_allclose(actual.rho, expected.rho, rtol=0.0, atol=1e-15)
     for one, other in zip(actual.representations, expected.representations, strict=True):
         np.testing.assert_array_equal(one.features, other.features)
+        assert (one.L, one.B) == (other.L, other.B)
+    for one, other in zip(actual.claims, expected.claims, strict=True):
         np.testing.assert_array_equal(one.theta, other.theta)
         assert (one.realizable, one.name) == (other.realizable, other.name)
 
@@ -82,7 +85,8 @@ def test_law_availability_and_noise_survive_the_round_trip(noise: str, tmp_path:
     available[1, 2] = False
     problem = FiniteProblem(
         features @ np.ones(2),
-        (Candidate(features, np.ones(2), True, "given"),),
+        (features,),
+        claims=(Claim(np.ones(2), True, "given"),),
         name="everything",
         rho=[0.7, 0.0, 0.3],
         noise=noise,
@@ -102,7 +106,7 @@ def test_what_a_file_leaves_out_has_defaults(tmp_path: Path) -> None:
     assert (problem.name, problem.noise, problem.noise_std) == ("problem", "gaussian", 0.3)
     np.testing.assert_array_equal(problem.rho, [0.5, 0.5])
     assert problem.available.all()
-    assert problem.representations[0].realizable
+    assert problem.claims[0].realizable
 
 
 def direct_errors(content: dict[str, Any]) -> list[float]:
@@ -116,7 +120,7 @@ def direct_errors(content: dict[str, Any]) -> list[float]:
     "path", [None, *REFERENCE_FILES], ids=lambda p: p.stem if isinstance(p, Path) else "small"
 )
 def test_a_file_is_read_as_it_stands_and_its_claims_hold(path: Path | None, tmp_path: Path) -> None:
-    """The small file written here, and the authors' instances where they lie beside the project."""
+    """The small file written here, and the authors' instances if they are on this machine."""
     path = path or written(tmp_path, document())
     content, problem = json.loads(path.read_text()), read_problem(path)
     assert problem.name == content["name"]
@@ -125,11 +129,10 @@ def test_a_file_is_read_as_it_stands_and_its_claims_hold(path: Path | None, tmp_
     best_two = np.sort(problem.mean_rewards, axis=1)[:, -2:]
     assert problem.gap == pytest.approx(np.diff(best_two, axis=1).min())
     errors = direct_errors(content)
-    for entry, candidate, error in zip(
-        content["representations"], problem.representations, errors, strict=True
-    ):
-        np.testing.assert_array_equal(candidate.features, entry["features"])
-        assert candidate.realizable == entry["realizable"] == (error < 1e-6)
+    entries = content["representations"]
+    for k, (entry, error) in enumerate(zip(entries, errors, strict=True)):
+        np.testing.assert_array_equal(problem.representations[k].features, entry["features"])
+        assert problem.claims[k].realizable == entry["realizable"] == (error < 1e-6)
 
 
 @pytest.mark.parametrize(("error", "holds"), [(5e-7, True), (2e-6, False)])
@@ -205,13 +208,40 @@ BAD_VALUES = [
     (with_first(theta=[1.0, math.nan]), r"representations\[0\]\.theta must be finite, got nan"),
     (with_first(features=[[1.0]]), r"representations\[0\]\.features must have shape \(X, A, d\)"),
     (with_first(features=[["a"]]), r"representations\[0\]\.features must be an array of numbers"),
-    (with_first(theta=[1.0]), r"got shapes \(2, 2, 2\) and \(1,\)"),
+    (with_first(theta=[1.0]), r"theta must have shape \(2,\), got shape \(1,\)"),
     (document(rho=[0.5, 0.4]), "rho must sum to 1, got a sum of 0.9"),
     (document(noise="loud"), "noise must be one of gaussian, bernoulli, none, got 'loud'"),
     (document(noise="bernoulli"), r"mean_rewards must lie in \[0, 1\] when noise is bernoulli"),
     (document(noise_std=-1.0), "noise_std must be at least 0, got -1.0"),
     (document(available=[[True]]), r"available must have shape \(2, 2\), got shape \(1, 1\)"),
 ]
+
+
+UNKNOWN = [
+    (
+        document(rhoo=[0.5, 0.5]),
+        r"problem\.json: rhoo is not a known key; known: name, noise, noise_",
+    ),
+    (with_first(Theta=[1.0]), r"representations\[0\]\.Theta is not a known key; known: name, feat"),
+    (
+        '{"name": "a", "mean_rewards": [[1.0]], "name": "b"}',
+        "json: name occurs twice in one object",
+    ),
+    ('{"representations": [{"theta": [1], "theta": [2]}]}', "json: theta occurs twice in one obj"),
+]
+
+
+@pytest.mark.parametrize(("content", "message"), UNKNOWN)
+def test_a_key_that_is_unknown_or_repeated_is_named(
+    content: Any, message: str, tmp_path: Path
+) -> None:
+    with pytest.raises(InvalidProblem, match=message):
+        read_problem(written(tmp_path, content))
+
+
+def test_remarks_for_people_are_accepted(tmp_path: Path) -> None:
+    changed = document(note="drawn by hand", reference=0)
+    same(read_problem(written(tmp_path, changed)), read_problem(written(tmp_path, document())))
 
 
 @pytest.mark.parametrize(("content", "message"), BAD_VALUES)

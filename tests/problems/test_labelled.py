@@ -1,4 +1,4 @@
-"""Is a labelled table turned into the bandit it describes, and a doubtful one refused?"""
+"""Does a labelled table become the bandit that it describes, and is a bad table refused?"""
 
 import subprocess
 import sys
@@ -14,8 +14,8 @@ import pytest
 
 import banditsrl
 from banditsrl.errors import InvalidArgument, InvalidProblem, InvalidType, UnknownName
-from banditsrl.problems.labelled import TableProblem, read_table, standardised
-from banditsrl.representations.table import Mapped
+from banditsrl.problems.labelled import TableProblem, read_table, standardise
+from banditsrl.representations.mapped import Mapped
 
 ROWS = np.random.default_rng(0).normal(loc=5.0, scale=[0.1, 3.0, 200.0], size=(40, 3))
 LABELS = np.random.default_rng(1).integers(0, 4, size=40)
@@ -35,7 +35,7 @@ def written(folder: Path, text: str, name: str = "table.csv") -> Path:
 
 
 def test_columns_have_mean_zero_and_population_deviation_one() -> None:
-    table = standardised(ROWS)
+    table = standardise(ROWS)
     assert table.dtype == np.float32
     for i in range(3):
         values = ROWS[:, i].tolist()
@@ -46,18 +46,18 @@ def test_columns_have_mean_zero_and_population_deviation_one() -> None:
 
 def test_constant_columns_become_zero_even_where_their_deviation_rounds() -> None:
     constant = np.column_stack([np.full(40, 0.1), np.zeros(40), np.full(40, 1e300), ROWS])
-    np.testing.assert_array_equal(standardised(constant)[:, :3], np.zeros((40, 3)))
+    np.testing.assert_array_equal(standardise(constant)[:, :3], np.zeros((40, 3)))
 
 
 @pytest.mark.parametrize("size", [1e-300, 1.0, 1e304])
 def test_the_unit_of_a_column_does_not_matter(size: float) -> None:
-    np.testing.assert_allclose(standardised(ROWS * size), standardised(ROWS), atol=SINGLE)
+    np.testing.assert_allclose(standardise(ROWS * size), standardise(ROWS), atol=SINGLE)
 
 
 def test_whole_numbers_are_standardised_as_their_values() -> None:
     whole = np.array([[1, 200], [2, 100], [3, 0]], dtype=np.uint8)
-    np.testing.assert_array_equal(standardised(whole), standardised(whole.astype(float)))
-    np.testing.assert_array_equal(standardised(whole), standardised(whole.tolist()))
+    np.testing.assert_array_equal(standardise(whole), standardise(whole.astype(float)))
+    np.testing.assert_array_equal(standardise(whole), standardise(whole.tolist()))
 
 
 def test_the_rows_own_class_pays_often_and_the_others_seldom() -> None:
@@ -127,7 +127,7 @@ def test_a_csv_file_is_read_column_by_column(tmp_path: Path) -> None:
     assert (problem.name, problem.classes) == ("table", ("a", "b", "c"))
     assert problem.labels.tolist() == [1, 0, 1, 2]
     codes = [[1, 2, 1], [2, 3, 0], [4, 0, 1], [8, 1, 1]]  # ? < blue < red < missing
-    np.testing.assert_allclose(columns_of(problem), standardised(codes), atol=SINGLE)
+    np.testing.assert_allclose(columns_of(problem), standardise(codes), atol=SINGLE)
 
 
 def test_parquet_and_csv_give_the_same_problem(tmp_path: Path) -> None:
@@ -167,7 +167,7 @@ def test_a_column_of_numbers_and_text_is_coded_with_a_warning(tmp_path: Path) ->
     path = written(tmp_path, "x,y\n10,0\n9,1\n?,1\n")
     with pytest.warns(UserWarning, match=r"column 'x' holds numbers and text \('\?' in row 3\)"):
         problem = read_table(path, label="y")
-    np.testing.assert_allclose(columns_of(problem), standardised([[0], [1], [2]]), atol=SINGLE)
+    np.testing.assert_allclose(columns_of(problem), standardise([[0], [1], [2]]), atol=SINGLE)
 
 
 REFUSED = [

@@ -1,4 +1,4 @@
-"""Is every generated problem what its name promises? The claims derived again for several seeds."""
+"""Is every generated problem what its name promises? Claims are derived again for five seeds."""
 
 import math
 from typing import Any
@@ -10,8 +10,10 @@ from numpy.typing import NDArray
 import banditsrl
 from banditsrl.errors import InvalidArgument, InvalidProblem, InvalidType, UnknownName
 from banditsrl.problems import synthetic
-from banditsrl.problems.finite import Candidate, FiniteProblem
+from banditsrl.problems.claims import Claim
+from banditsrl.problems.finite import FiniteProblem
 from banditsrl.problems.synthetic import mixing, vardim
+from banditsrl.representations.table import Table
 
 Floats = NDArray[np.float64]
 
@@ -20,7 +22,7 @@ VARIANTS = ["realizable", "misspecified", "no-hls", "weak-hls"]
 NAMES = ["mixing", *[f"vardim-{variant}" for variant in VARIANTS]]
 
 REALIZABLE = 1e-9
-"""Largest error of a realizable candidate; what is left is rounding."""
+"""Largest error of a realizable candidate; the rest is rounding."""
 
 RANK = 1e-8
 """Share of the largest singular value below which a direction is missing."""
@@ -35,7 +37,7 @@ def best_actions(problem: FiniteProblem) -> list[int]:
     return [max(range(len(row)), key=row.__getitem__) for row in problem.mean_rewards.tolist()]
 
 
-def optimal_features(problem: FiniteProblem, candidate: Candidate) -> Floats:
+def optimal_features(problem: FiniteProblem, candidate: Table) -> Floats:
     """One row per context."""
     return np.array([candidate.features[x, a] for x, a in enumerate(best_actions(problem))])
 
@@ -45,7 +47,7 @@ def rank(rows: Floats) -> int:
     return int(np.sum(singular > RANK * singular[0]))
 
 
-def all_rank(candidate: Candidate) -> int:
+def all_rank(candidate: Table) -> int:
     return rank(candidate.features.reshape(-1, candidate.dim))
 
 
@@ -53,11 +55,12 @@ def optimal_ranks(problem: FiniteProblem) -> list[int]:
     return [rank(optimal_features(problem, c)) for c in problem.representations]
 
 
-def prediction_error(problem: FiniteProblem, candidate: Candidate) -> float:
-    return float(np.abs(candidate.features @ candidate.theta - problem.mean_rewards).max())
+def prediction_error(problem: FiniteProblem, k: int) -> float:
+    predicted = problem.representations[k].features @ problem.claims[k].theta
+    return float(np.abs(predicted - problem.mean_rewards).max())
 
 
-def best_error(problem: FiniteProblem, candidate: Candidate) -> float:
+def best_error(problem: FiniteProblem, candidate: Table) -> float:
     """Largest error of the least squares fit, by the pseudo-inverse."""
     flat = candidate.features.reshape(-1, candidate.dim)
     theta = np.linalg.pinv(flat) @ problem.mean_rewards.ravel()
@@ -83,9 +86,9 @@ def test_every_problem_has_the_sizes_the_noise_and_the_gap_of_the_paper(
 @pytest.mark.parametrize("name", NAMES)
 def test_every_candidate_predicts_the_rewards_exactly_or_not_at_all(name: str, seed: int) -> None:
     problem = banditsrl.make_problem(name, seed=seed)
-    for candidate in problem.representations:
-        if candidate.realizable:
-            assert prediction_error(problem, candidate) <= REALIZABLE
+    for k, candidate in enumerate(problem.representations):
+        if problem.claims[k].realizable:
+            assert prediction_error(problem, k) <= REALIZABLE
         else:
             assert best_error(problem, candidate) > 0.1
 
@@ -96,7 +99,7 @@ def test_realizable_holds_the_hls_candidate_and_five_with_collinear_optimal_feat
 ) -> None:
     problem = vardim(variant="realizable", seed=seed)
     assert [c.dim for c in problem.representations] == [6, 2, 3, 4, 5, 6]
-    assert all(c.realizable for c in problem.representations)
+    assert all(claim.realizable for claim in problem.claims)
     assert optimal_ranks(problem) == [6, 1, 1, 1, 1, 1]
     assert [all_rank(c) for c in problem.representations] == [6, 2, 3, 4, 5, 6]
 
@@ -106,8 +109,9 @@ def test_parameters_are_unit_vectors_and_the_hls_candidate_has_a_visible_lambda_
     seed: int,
 ) -> None:
     problem = vardim(variant="realizable", seed=seed)
-    for candidate in problem.representations:
-        assert float(np.linalg.norm(candidate.theta)) == pytest.approx(1.0, rel=1e-12)
+    for candidate, claim in zip(problem.representations, problem.claims, strict=True):
+        assert float(np.linalg.norm(claim.theta)) == pytest.approx(1.0, rel=1e-12)
+        assert float(np.linalg.norm(claim.theta)) == candidate.B
     optimal = optimal_features(problem, problem.representations[0])
     second_moment = sum(np.outer(phi, phi) for phi in optimal) / 20
     assert float(np.linalg.eigvalsh(second_moment)[0]) >= 0.5
@@ -118,8 +122,8 @@ def test_collinear_optimal_features_point_along_their_parameter(seed: int) -> No
     """They are mu* theta / |theta|^2, the shortest vectors that still predict the rewards."""
     problem = vardim(variant="no-hls", seed=seed)
     best = problem.mean_rewards.max(axis=1)
-    for candidate in problem.representations:
-        expected = np.outer(best, candidate.theta / (candidate.theta @ candidate.theta))
+    for candidate, claim in zip(problem.representations, problem.claims, strict=True):
+        expected = np.outer(best, claim.theta / (claim.theta @ claim.theta))
         np.testing.assert_allclose(optimal_features(problem, candidate), expected, atol=1e-12)
 
 
@@ -130,11 +134,12 @@ def test_other_actions_keep_their_features_with_the_surplus_folded_up_to_a_rotat
     """Inner products do not change under a rotation; folding is by the unit surplus parameter."""
     problem = vardim(variant="realizable", seed=seed)
     reference, *collinear = problem.representations
+    theta = problem.claims[0].theta
     best = best_actions(problem)
     others = [(x, a) for x in range(20) for a in range(5) if a != best[x]]
     for candidate in collinear:
         kept = candidate.dim - 1
-        direction = reference.theta[kept:] / np.linalg.norm(reference.theta[kept:])
+        direction = theta[kept:] / np.linalg.norm(theta[kept:])
         plain = [reference.features[x, a] for x, a in others]
         folded = np.array([[*phi[:kept], phi[kept:] @ direction] for phi in plain])
         found = np.array([candidate.features[x, a] for x, a in others])
@@ -145,7 +150,7 @@ def test_other_actions_keep_their_features_with_the_surplus_folded_up_to_a_rotat
 def test_no_hls_holds_the_five_collinear_candidates_only(seed: int) -> None:
     problem = vardim(variant="no-hls", seed=seed)
     assert [c.dim for c in problem.representations] == [2, 3, 4, 5, 6]
-    assert all(c.realizable for c in problem.representations)
+    assert all(claim.realizable for claim in problem.claims)
     assert optimal_ranks(problem) == [1, 1, 1, 1, 1]
 
 
@@ -153,7 +158,7 @@ def test_no_hls_holds_the_five_collinear_candidates_only(seed: int) -> None:
 def test_misspecified_adds_a_half_a_third_and_five_random_candidates(seed: int) -> None:
     problem = vardim(variant="misspecified", seed=seed)
     right, wrong = problem.representations[:6], problem.representations[6:]
-    assert [c.realizable for c in problem.representations] == [True] * 6 + [False] * 7
+    assert [claim.realizable for claim in problem.claims] == [True] * 6 + [False] * 7
     assert [c.dim for c in wrong] == [3, 2, 3, 9, 12, 12, 18]
     assert [rank(optimal_features(problem, c)) for c in right] == [6, 1, 1, 1, 1, 1]
     np.testing.assert_array_equal(wrong[0].features, right[0].features[..., :3])
@@ -166,8 +171,8 @@ def test_misspecified_adds_a_half_a_third_and_five_random_candidates(seed: int) 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_a_misspecified_candidate_carries_the_parameter_of_its_best_fit(seed: int) -> None:
     problem = vardim(variant="misspecified", seed=seed)
-    for candidate in problem.representations[6:]:
-        residual = problem.mean_rewards - candidate.features @ candidate.theta
+    for candidate, claim in list(zip(problem.representations, problem.claims, strict=True))[6:]:
+        residual = problem.mean_rewards - candidate.features @ claim.theta
         normal = np.einsum("xa,xad->d", residual, candidate.features)
         np.testing.assert_allclose(normal, np.zeros(candidate.dim), atol=1e-9)
 
@@ -180,7 +185,8 @@ def test_weak_hls_appends_five_ones_so_that_only_the_first_is_weakly_hls(seed: i
     for candidate, original in zip(problem.representations, plain.representations, strict=True):
         np.testing.assert_array_equal(candidate.features[..., :-5], original.features)
         np.testing.assert_array_equal(candidate.features[..., -5:], np.ones((20, 5, 5)))
-        np.testing.assert_array_equal(candidate.theta, [*original.theta, 0, 0, 0, 0, 0])
+    for padded, claim in zip(problem.claims, plain.claims, strict=True):
+        np.testing.assert_array_equal(padded.theta, [*claim.theta, 0, 0, 0, 0, 0])
     spans = [all_rank(c) for c in problem.representations]
     assert spans == [7, 3, 4, 5, 6, 7]  # the ones add a single direction
     assert optimal_ranks(problem) == [7, 2, 2, 2, 2, 2]
@@ -194,7 +200,7 @@ def test_mixing_candidates_have_optimal_rank_five_and_each_lacks_another_directi
     assert [c.dim for c in problem.representations] == [6] * 6
     assert optimal_ranks(problem) == [5] * 6
     for k, candidate in enumerate(problem.representations):
-        np.testing.assert_array_equal(candidate.theta, np.ones(6))
+        np.testing.assert_array_equal(problem.claims[k].theta, np.ones(6))
         lost = np.zeros(6)
         lost[k], lost[(k + 1) % 6] = 1.0, -1.0
         optimal = optimal_features(problem, candidate)
@@ -229,22 +235,21 @@ def test_every_feature_of_mixing_is_spanned_by_the_optimal_ones_of_a_candidate(s
 
 
 def test_a_generator_that_does_not_mix_refuses_its_problem(monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = synthetic._levelled
+    whole = synthetic._average_pairs
 
     def optimal_only(features: Floats, k: Any) -> Floats:
         return features.copy() if features.ndim == 3 else whole(features, k)
 
-    monkeypatch.setattr(synthetic, "_levelled", optimal_only)
+    monkeypatch.setattr(synthetic, "_average_pairs", optimal_only)
     with pytest.raises(InvalidProblem, match="mixing: some candidate's optimal features must span"):
         mixing()
 
 
 def tables(problem: FiniteProblem) -> list[Floats]:
-    candidates = problem.representations
     return [
         problem.mean_rewards,
-        *[c.features for c in candidates],
-        *[c.theta for c in candidates],
+        *[candidate.features for candidate in problem.representations],
+        *[claim.theta for claim in problem.claims],
     ]
 
 
@@ -288,13 +293,13 @@ def test_an_unknown_problem_gives_the_nearest_name() -> None:
 def test_a_generator_that_breaks_realizability_refuses_its_problem(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    whole = synthetic._collinear
+    whole = synthetic._make_collinear
 
-    def bent(features: Any, theta: Any, dim: int, rng: Any) -> Candidate:
-        candidate = whole(features, theta, dim, rng)
-        return Candidate(candidate.features, 1.001 * candidate.theta, True, candidate.name)
+    def bent(features: Any, theta: Any, dim: int, rng: Any) -> tuple[Floats, Claim]:
+        table, claim = whole(features, theta, dim, rng)
+        return table, Claim(1.001 * claim.theta, True, claim.name)
 
-    monkeypatch.setattr(synthetic, "_collinear", bent)
+    monkeypatch.setattr(synthetic, "_make_collinear", bent)
     message = "vardim-realizable: representation 1 claims to be realizable to 1e-09, got an error"
     with pytest.raises(InvalidProblem, match=message):
         vardim(variant="realizable")
@@ -303,9 +308,10 @@ def test_a_generator_that_breaks_realizability_refuses_its_problem(
 def test_a_generator_that_adds_a_second_hls_candidate_refuses_its_problem(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(
-        synthetic, "_collinear", lambda features, theta, dim, rng: Candidate(features, theta, True)
-    )
+    def unchanged(features: Any, theta: Any, dim: int, rng: Any) -> tuple[Floats, Claim]:
+        return features, Claim(theta, True)
+
+    monkeypatch.setattr(synthetic, "_make_collinear", unchanged)
     message = "representation 1 must not be HLS, got optimal features of rank 6 in dimension 6"
     with pytest.raises(InvalidProblem, match=message):
         vardim(variant="realizable")
@@ -316,28 +322,28 @@ def test_a_generator_that_adds_a_second_hls_candidate_refuses_its_problem(
 def test_a_generator_whose_reference_is_not_hls_refuses_its_problem(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    whole = synthetic._reference
+    whole = synthetic._draw_reference
 
     def flat(rng: np.random.Generator) -> tuple[Floats, Floats]:
         features, theta = whole(rng)
-        candidate = synthetic._collinear(features, theta, 6, rng)
-        return candidate.features, candidate.theta
+        table, claim = synthetic._make_collinear(features, theta, 6, rng)
+        return table, claim.theta
 
-    monkeypatch.setattr(synthetic, "_reference", flat)
+    monkeypatch.setattr(synthetic, "_draw_reference", flat)
     message = "representation 0 must be HLS, got optimal features of rank 1 in dimension 6"
     with pytest.raises(InvalidProblem, match=message):
         vardim(variant="realizable")
 
 
 def test_a_generator_that_draws_ties_refuses_its_problem(monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = synthetic._reference
+    whole = synthetic._draw_reference
 
     def tied(rng: np.random.Generator) -> tuple[Floats, Floats]:
         features, theta = whole(rng)
         features[4] = features[4, 0]
         return features, theta
 
-    monkeypatch.setattr(synthetic, "_reference", tied)
+    monkeypatch.setattr(synthetic, "_draw_reference", tied)
     with pytest.raises(InvalidProblem, match="got two best actions in context 4"):
         vardim(variant="realizable")
 
@@ -353,7 +359,7 @@ def test_a_generated_problem_takes_any_law_and_noise() -> None:
 
 
 def test_a_law_under_which_a_claim_fails_is_refused() -> None:
-    """Two contexts can not span six dimensions."""
+    """Two contexts cannot span six dimensions."""
     rho = np.zeros(20)
     rho[:2] = 0.5
     message = "representation 0 must be HLS, got optimal features of rank 2 in dimension 6"

@@ -8,19 +8,19 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from beside import REFERENCE
+from shared_files import REFERENCE
 
 import banditsrl
 from banditsrl.errors import InvalidArgument, InvalidProblem, InvalidType
 from banditsrl.problems.finite import FiniteProblem
 from banditsrl.problems.instance_files import read_problem
 from banditsrl.problems.wheel import Wheel, wheel
-from banditsrl.representations.table import Mapped
+from banditsrl.representations.mapped import Mapped
 
 THEIRS = REFERENCE / "wheel-100.json"
 
 STANDARD_ERRORS = 5.0
-"""Seeds are fixed; a right law would fail for one seed in two million."""
+"""Seeds are fixed; a correct sampler would fail for one seed in two million."""
 
 
 def by_hand(x: float, y: float, radius: float = 0.5) -> list[float]:
@@ -42,7 +42,7 @@ def test_a_hundred_contexts_pay_as_the_picture_and_no_line_predicts_them(
     assert isinstance(problem, FiniteProblem)
     assert (problem.name, problem.noise, problem.noise_std) == ("wheel", "gaussian", 0.2)
     assert candidate.features.shape == (100, 5, 7)
-    assert not candidate.realizable
+    assert not problem.claims[0].realizable
     contexts = candidate.features[:, 0, :2]
     np.testing.assert_array_equal(problem.mean_rewards, [by_hand(x, y) for x, y in contexts])
     np.testing.assert_array_equal(candidate.features[..., :2], np.stack([contexts] * 5, axis=1))

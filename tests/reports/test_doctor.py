@@ -39,15 +39,15 @@ def test_a_known_problem_is_judged_by_its_tables(tmp_path: Path) -> None:
     write_problem(problem, tmp_path / "problem.json")
     found = examine(tmp_path / "problem.json")
     diagnoses = [banditsrl.diagnose(problem, k) for k in range(len(problem.representations))]
-    for finding, diagnosis in zip(found.findings, diagnoses, strict=True):
-        assert finding.realizable == diagnosis.realizable
-        assert (finding.hls, finding.weak_hls) == (diagnosis.hls, diagnosis.weak_hls)
-        assert finding.redundant == diagnosis.redundant
-        assert finding.lambda_min("greedy") == pytest.approx(diagnosis.lambda_star)
-        assert finding.lambda_min("played") * problem.n_actions == pytest.approx(diagnosis.gamma)
-    assert found.findings[0].name == found.recommended  # the only realizable one with HLS
+    for verdict, diagnosis in zip(found.verdicts, diagnoses, strict=True):
+        assert verdict.realizable == diagnosis.realizable
+        assert (verdict.hls, verdict.weak_hls) == (diagnosis.hls, diagnosis.weak_hls)
+        assert verdict.redundant == diagnosis.redundant
+        assert verdict.greedy_lambda_min == pytest.approx(diagnosis.lambda_star)
+        assert verdict.played_lambda_min * problem.n_actions == pytest.approx(diagnosis.gamma)
+    assert found.verdicts[0].name == found.recommended  # the only realizable one with HLS
     assert "exploration can end" in found.text()
-    assert len({finding.name for finding in found.findings}) == len(diagnoses)
+    assert len({verdict.name for verdict in found.verdicts}) == len(diagnoses)
 
 
 def test_weak_hls_and_none_at_all_have_their_own_advice(tmp_path: Path) -> None:
@@ -65,7 +65,7 @@ def test_a_log_tells_the_true_features_from_too_few(tmp_path: Path) -> None:
         tmp_path / "a.parquet", rewards, actions, all=phi, right=phi[..., :3], few=phi[..., 1:]
     )
     found = examine(path)
-    by_name = {finding.name: finding for finding in found.findings}
+    by_name = {verdict.name: verdict for verdict in found.verdicts}
     assert {name: f.realizable for name, f in by_name.items()} == {
         "all": True,
         "right": True,
@@ -101,7 +101,7 @@ def test_repeated_rounds_reveal_that_no_candidate_fits(tmp_path: Path) -> None:
     found = examine(log(tmp_path / "a.parquet", rewards, a, **wrong))
     assert "repeated rounds" in found.summary
     assert found.noise == pytest.approx(0.09, rel=0.1)
-    assert not any(finding.realizable for finding in found.findings)
+    assert not any(verdict.realizable for verdict in found.verdicts)
     assert found.advice.startswith("No candidate explains the rewards.")
 
 
@@ -112,10 +112,10 @@ def test_hls_on_a_log_agrees_with_the_problem_it_came_from(tmp_path: Path) -> No
     rewards = problem.mean_rewards[x, a] + 0.1 * rng.normal(size=4000)
     tables = {f"k{k}": c.features[x] for k, c in enumerate(problem.representations)}
     found = examine(log(tmp_path / "a.parquet", rewards, a, **tables))
-    for k, finding in enumerate(found.findings):
+    for k, verdict in enumerate(found.verdicts):
         diagnosis = banditsrl.diagnose(problem, k)
-        assert finding.realizable
-        assert (finding.hls, finding.greedy_rank) == (diagnosis.hls, diagnosis.optimal_rank)
+        assert verdict.realizable
+        assert (verdict.hls, verdict.greedy_rank) == (diagnosis.hls, diagnosis.optimal_rank)
     assert found.recommended == "k0"
 
 
@@ -136,16 +136,16 @@ def test_padding_is_called_redundant_and_unseen_directions_are_named(tmp_path: P
     rewards = phi[:, 0] @ [1.0, 0.0, 0.0, 0.0]
     padded = np.concatenate([phi, np.zeros((300, 3, 2))], axis=2)
     found = examine(log(tmp_path / "a.parquet", rewards, [0] * 300, plain=phi, padded=padded))
-    plain, wide = found.findings
+    plain, wide = found.verdicts
     assert (plain.redundant, wide.redundant) == (False, True)
     assert (wide.rank, wide.played_rank) == (4, 3)
-    assert "the log shows nothing about 1 directions" in found.text()
+    assert "the log shows nothing about 1 direction." in found.text()
 
 
 def test_a_lone_candidate_without_repeats_is_not_tested(tmp_path: Path) -> None:
     phi, actions, rewards = rounds(200, seed=6)
     found = examine(log(tmp_path / "a.parquet", rewards, actions, only=phi))
-    assert found.findings[0].realizable is None
+    assert found.verdicts[0].realizable is None
     assert "not tested" in found.text()
 
 

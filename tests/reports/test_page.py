@@ -14,13 +14,18 @@ import polars as pl
 import pytest
 
 from banditsrl.errors import InvalidArgument
-from banditsrl.reports.colours import DARK, LIGHT, styles
-from banditsrl.reports.curves import MAX_POINTS, panels, thinned
-from banditsrl.reports.measurements import measure
+from banditsrl.experiments.sweep_file import SweepCell, read_sweep
+from banditsrl.reports.colours import DARK, LIGHT, assign_styles
+from banditsrl.reports.curves import MAX_POINTS, build_panels, thin_positions
+from banditsrl.reports.measurements import measure_sweep
+from banditsrl.reports.number_format import format_number, format_share
 from banditsrl.reports.page import write_report
-from banditsrl.reports.promises import Promises
-from banditsrl.reports.result_tables import compare, final_table, number, paired_table, share
-from banditsrl.reports.sweep import Cell, read_sweep
+from banditsrl.reports.panel_tables import (
+    build_final_table,
+    build_paired_table,
+    compare_final_regret,
+)
+from banditsrl.reports.theory_comparison import TheoryComparer
 
 
 class Reader(HTMLParser):
@@ -57,7 +62,7 @@ def read(page: Path) -> tuple[Reader, str]:
     return reader, " ".join(" ".join(reader.words).split())
 
 
-def per_seed(store: Path, cell: Cell) -> dict[int, pl.DataFrame]:
+def per_seed(store: Path, cell: SweepCell) -> dict[int, pl.DataFrame]:
     """The tables of a cell, one after another, by seed."""
     frames = [pl.read_parquet(store / "runs" / run / "table.parquet") for run in cell.runs]
     return {int(frame["seed"][0]): frame for frame in frames}
@@ -70,7 +75,7 @@ def page(store: Path) -> Path:
 
 def test_curves_are_means_and_standard_errors_over_seeds(store: Path) -> None:
     sweep = read_sweep(store)
-    for panel in panels(sweep, measure(sweep)):
+    for panel in build_panels(sweep, measure_sweep(sweep)):
         for curve in panel.curves:
             tables = list(per_seed(store, curve.cell).values())
             regret = np.array([t["regret"].to_numpy() for t in tables])
@@ -83,8 +88,8 @@ def test_curves_are_means_and_standard_errors_over_seeds(store: Path) -> None:
 
 def test_the_final_table_adds_up_what_came_late(store: Path) -> None:
     sweep = read_sweep(store)
-    panel = panels(sweep, measure(sweep))[0]
-    rows = {row[0]: row for row in final_table(panel).rows}
+    panel = build_panels(sweep, measure_sweep(sweep))[0]
+    rows = {row[0]: row for row in build_final_table(panel).rows}
     assert [rows[name][6] for name in ("BanditSRL-LinUCB", "LEADER")] == ["100%", "0%"]
     assert [rows[name][5] for name in ("BanditSRL-LinUCB", "LEADER")] == ["4 of 4", "0 of 4"]
     leader = next(curve for curve in panel.curves if curve.name == "LEADER")
@@ -92,14 +97,14 @@ def test_the_final_table_adds_up_what_came_late(store: Path) -> None:
     for table in per_seed(store, leader.cell).values():
         early = [r for s, r in zip(table["step"], table["regret"], strict=True) if s <= 2048]
         late.append(table["regret"][-1] - early[-1])
-    assert rows["LEADER"][4] == number(sum(late) / 4)
+    assert rows["LEADER"][4] == format_number(sum(late) / 4)
     wrong = rows["BanditSRL-ε-greedy"]
-    assert (wrong[7], wrong[8]) == (share(20 / 4096), "10")
+    assert (wrong[7], wrong[8]) == (format_share(20 / 2096), "10")  # of 4096 - 2000 certified
 
 
 def test_a_tuned_group_is_shown_by_its_best_cell_only(store: Path) -> None:
     sweep = read_sweep(store)
-    first = panels(sweep, measure(sweep))[0]
+    first = build_panels(sweep, measure_sweep(sweep))[0]
     assert [curve.name for curve in first.curves].count("IGW") == 1
     assert first.tuned[0].best.label == "IGW 10"
     assert set(first.tuned[0].final) == {"IGW 1", "IGW 10"}
@@ -107,19 +112,19 @@ def test_a_tuned_group_is_shown_by_its_best_cell_only(store: Path) -> None:
 
 def test_pairs_are_compared_seed_by_seed(store: Path) -> None:
     sweep = read_sweep(store)
-    panel = panels(sweep, measure(sweep))[0]
+    panel = build_panels(sweep, measure_sweep(sweep))[0]
     curve = panel.curves[0]
     base = panel.base_of(curve)
     assert base is not None
     assert base.name == "LinUCB"
     ours, theirs = per_seed(store, curve.cell), per_seed(store, base.cell)
     gains = [ours[s]["regret"][-1] - theirs[s]["regret"][-1] for s in ours]
-    found = compare(curve, base)
+    found = compare_final_regret(curve, base)
     assert found is not None
     assert found.difference == pytest.approx(sum(gains) / 4)
     assert found.stderr == pytest.approx(float(np.std(gains, ddof=1)) / 2)
     assert found.n_better == sum(gain < 0 for gain in gains) == 4
-    table = paired_table(panel)
+    table = build_paired_table(panel)
     assert table is not None
     assert [row[:2] for row in table.rows] == [("BanditSRL-LinUCB", "LinUCB")]
     assert table.rows[0][-1] == "lower regret"
@@ -127,7 +132,7 @@ def test_pairs_are_compared_seed_by_seed(store: Path) -> None:
 
 def test_measured_times_are_the_last_changes_in_the_table(store: Path) -> None:
     sweep = read_sweep(store)
-    curve = panels(sweep, measure(sweep))[0].curves[0]
+    curve = build_panels(sweep, measure_sweep(sweep))[0].curves[0]
     for seed, table in per_seed(store, curve.cell).items():
         row = curve.seeds.row(by_predicate=pl.col("seed") == seed, named=True)
         steps, regret = table["step"].to_list(), table["regret"].to_list()
@@ -137,22 +142,22 @@ def test_measured_times_are_the_last_changes_in_the_table(store: Path) -> None:
         since = min(s for s in steps if s > max(others)) if others else 0
         assert (row["chosen"], row["chosen_since"]) == (0, since)
         assert row["last_elimination"] == min(s for s in steps if s >= 512)
-        assert row["open_until"] == min(s for s in steps if s >= 1000)
+        assert row["last_uncertified"] == min(s for s in steps if s >= 1000)
 
 
 def test_the_theory_stands_next_to_the_measurement_where_it_applies(store: Path) -> None:
     sweep = read_sweep(store)
-    linear, other = panels(sweep, measure(sweep))
-    promise = Promises(sweep).of(linear)
-    assert promise.table is not None
-    events = {(row[0], row[1]): row[2:] for row in promise.table.rows}
+    linear, other = build_panels(sweep, measure_sweep(sweep))
+    comparison = TheoryComparer(sweep).compare(linear)
+    assert comparison.table is not None
+    events = {(row[0], row[1]): row[2:] for row in comparison.table.rows}
     promised, median, _, seeds = events["BanditSRL-LinUCB", "no more regret"]
     assert promised == "10^10.2"  # tau_opt of vardim-realizable
     table = next(iter(per_seed(store, linear.curves[0].cell).values()))
-    assert median == number(min(step for step in table["step"].to_list() if step >= 1000))
+    assert median == format_number(min(step for step in table["step"].to_list() if step >= 1000))
     assert seeds == "4 of 4"
-    assert any("Gaussian noise" in text for text in promise.remarks)
-    assert Promises(sweep).of(other).table is None
+    assert any("Gaussian noise" in text for text in comparison.remarks)
+    assert TheoryComparer(sweep).compare(other).table is None
 
 
 def test_the_page_holds_everything_and_points_nowhere(page: Path, store: Path) -> None:
@@ -161,7 +166,7 @@ def test_the_page_holds_everything_and_points_nowhere(page: Path, store: Path) -
         assert address.startswith(("#", "data:,", "figures/", "regret.csv"))
         if address.startswith(("figures/", "regret")):
             assert (store / address).stat().st_size > 100
-    assert "Complete: all 48 runs are done." in words
+    assert "Complete: all 48 runs are finished." in words
     assert "wheel & <co>" in words  # escaped in the source, as written on the screen
     assert "banditsrl reproduce vardim --scale quick" in words
     assert "0.10.1" in words
@@ -209,10 +214,12 @@ def test_an_unfinished_sweep_says_what_is_missing_and_shows_no_empty_panel(
     (tmp_path / "runs" / "0003" / "error.txt").write_text("Traceback\nValueError: no luck\n")
     (tmp_path / "runs" / "0102" / "table.parquet").write_bytes(b"PAR1 but not really")
     reader, words = read(write_report(tmp_path))
-    assert "Unfinished: 22 of 48 runs are done." in words
-    assert "realizable, BanditSRL-LinUCB: 3 of 4 runs done; 1 failed: ValueError: no luck" in words
-    assert "wheel & <co>, LEADER: 0 of 4 runs done" in words
-    assert "not shown, since nothing is done: wheel & <co>" in words
+    assert "Incomplete: 22 of 48 runs are finished." in words
+    assert (
+        "realizable, BanditSRL-LinUCB: 3 of 4 runs finished; 1 failed: ValueError: no luck" in words
+    )
+    assert "wheel & <co>, LEADER: 0 of 4 runs finished" in words
+    assert "panels without a finished run are left out: wheel & <co>" in words
     assert "the table of run 0102 cannot be read" in words
     assert "3 to 4 seeds" in words
     assert not any("wheel" in (plot["aria-label"] or "") for plot in reader.plots)
@@ -225,7 +232,7 @@ def test_a_sweep_without_any_finished_run_still_has_a_page(
 ) -> None:
     make_store(tmp_path, skip=lambda run: True)
     reader, words = read(write_report(tmp_path))
-    assert "Unfinished: 0 of 48 runs are done." in words
+    assert "Incomplete: 0 of 48 runs are finished." in words
     assert reader.plots == []
 
 
@@ -266,25 +273,48 @@ def test_a_thousand_runs_take_seconds(tmp_path: Path, make_store: Callable[..., 
 
 
 def test_colours_follow_the_algorithm_and_pairs_share_one() -> None:
-    found = styles([("A", None), ("B+", "B"), ("B", None), ("C1", "C"), ("C2", "C"), ("C", None)])
+    found = assign_styles(
+        [("A", None), ("B+", "B"), ("B", None), ("C1", "C"), ("C2", "C"), ("C", None)]
+    )
     assert found["B"].colour == found["B+"].colour
     assert (found["B+"].dash, found["B"].dash) == ("solid", "dash")
     assert len(set(found.values())) == len(found)
-    many = styles([(str(k), None) for k in range(20)])
+    many = assign_styles([(str(k), None) for k in range(20)])
     assert len(set(many.values())) == 20
     assert len(LIGHT) == len(DARK)
 
 
 @pytest.mark.parametrize(("n", "most"), [(1, 200), (7, 200), (200, 200), (201, 200), (5000, 200)])
 def test_thinning_keeps_both_ends(n: int, most: int) -> None:
-    kept = thinned(n, most)
+    kept = thin_positions(n, most)
     assert kept[0] == 0
     assert kept[-1] == n - 1
     assert len(kept) == min(n, most)
 
 
 def test_numbers_are_written_for_people() -> None:
-    assert number(math.nan) == "\u2013"
-    assert number(-3.14159) == "\u22123.14"
-    assert number(2.0, 0.5) == "2.00"
-    assert share(0.123) == "12.3%"
+    assert format_number(math.nan) == "\u2013"
+    assert format_number(-3.14159) == "\u22123.14"
+    assert format_number(2.0, 0.5) == "2.00"
+    assert format_share(0.123) == "12.3%"
+
+
+def test_elimination_is_complete_only_without_misspecified_candidates(
+    tmp_path: Path, make_store: Callable[..., Path]
+) -> None:
+    make_store(tmp_path)  # candidate 2 leaves at step 512, the others stay
+    document = json.loads((tmp_path / "sweep.json").read_text())
+    for cell in document["cells"]:
+        cell["problem"] = "vardim-misspecified"  # where candidate 6 and later ones are wrong
+    (tmp_path / "sweep.json").write_text(json.dumps(document))
+    for path in tmp_path.glob("runs/*/table.parquet"):
+        table = pl.read_parquet(path)
+        if "active" in table.columns:
+            stays = [True] * 6 + [False] * 6 + ["0000" in str(path)]
+            active = pl.Series([stays] * len(table))
+            table.with_columns(active=active).write_parquet(path)
+    sweep = read_sweep(tmp_path)
+    found = TheoryComparer(sweep).compare(build_panels(sweep, measure_sweep(sweep))[0])
+    assert found.table is not None
+    rows = {row[0]: row[-1] for row in found.table.rows if "eliminated" in row[1]}
+    assert rows == {"BanditSRL-LinUCB": "3 of 4", "BanditSRL-ε-greedy": "4 of 4"}

@@ -9,7 +9,7 @@ import pytest
 import banditsrl
 from banditsrl.errors import InvalidArgument
 from banditsrl.representations import Fourier
-from banditsrl.representations.coded import Inputs
+from banditsrl.representations.coded import Coded
 
 RNG = np.random.default_rng(1)
 FEATURES = RNG.normal(size=(4, 3, 6))
@@ -37,7 +37,7 @@ def test_features_are_those_of_the_formula() -> None:
 
 @pytest.mark.parametrize("code", ["blocks", "one-hot"])
 def test_features_of_a_vector_context_are_those_of_its_code(code: str) -> None:
-    inputs = Inputs(n_actions=3, code=code, n_columns=2)
+    inputs = Coded(n_actions=3, code=code, n_columns=2)
     features = Fourier(inputs, dim=5)
     context = np.array([0.3, -1.2], dtype=np.float32)
     expected = formula(features, np.asarray(inputs.embed(context), dtype=float))

@@ -1,4 +1,4 @@
-"""Does every representation embed what it says, and are wrong sizes and bounds refused?"""
+"""Does a table look its features up, and are wrong sizes and bounds refused?"""
 
 import math
 from typing import Any
@@ -8,17 +8,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-import banditsrl
-from banditsrl.core.representation import Representation
 from banditsrl.errors import BoundExceeded, InvalidArgument, InvalidType
-from banditsrl.problems.finite import Candidate
-from banditsrl.representations.table import (
-    Given,
-    Mapped,
-    Table,
-    as_representation,
-    as_representations,
-)
+from banditsrl.representations.mapped import Given, Mapped
+from banditsrl.representations.table import Table
 
 FEATURES = np.random.default_rng(0).standard_normal((4, 3, 2))
 
@@ -69,33 +61,23 @@ def test_a_norm_equal_to_the_given_bound_is_no_warning() -> None:
     assert Table([[[2.0, 0.0], [0.0, 1.0]]], L=2.0).L == 2.0
 
 
+def test_the_bound_of_a_table_counts_possible_pairs_only() -> None:
+    features = [[[2.0], [30.0]], [[-3.0], [1.0]], [[40.0], [50.0]]]
+    possible = [[True, False], [True, True], [False, False]]
+    assert Table(features, possible=possible).L == 3.0
+    assert Table(features, possible=possible, L=3.5).L == 3.5
+    with pytest.warns(BoundExceeded, match="L = 1 was given but the features have norm 3"):
+        Table(features, possible=possible, L=1.0)
+    assert Table(features, possible=np.zeros((3, 2))).L == Table(np.zeros((3, 2, 1))).L
+    with pytest.raises(InvalidArgument, match=r"possible must have shape \(3, 2\), got shape \(2,"):
+        Table(features, possible=[True, False])
+
+
 def test_features_that_vanish_have_a_small_bound_that_can_be_divided_by() -> None:
     """Losses divide by L^2, which must not vanish either."""
     bound = Table(np.zeros((2, 2, 3))).L
     assert type(bound) is float
     assert 0.0 < bound**2 < bound < 1e-6
-
-
-def test_given_embeds_the_context_itself_in_float64() -> None:
-    given = Given(n_actions=3, dim=2)
-    phi = given.embed(FEATURES[1].tolist())
-    assert phi.dtype == jnp.float64
-    np.testing.assert_array_equal(phi, FEATURES[1])
-    assert (given.n_actions, given.dim, given.L, given.B) == (3, 2, None, None)
-
-
-def test_mapped_embeds_by_its_function_in_float64() -> None:
-    mapped = Mapped(lambda x: jnp.outer(jnp.arange(3.0), x), n_actions=3, dim=2)
-    phi = mapped.embed(jnp.asarray([0.5, -2.0]))
-    assert phi.dtype == jnp.float64
-    np.testing.assert_array_equal(phi, [[0.0, 0.0], [0.5, -2.0], [1.0, -4.0]])
-
-
-def test_mapped_refuses_a_function_of_another_shape() -> None:
-    mapped = Mapped(lambda x: x, n_actions=3, dim=2)
-    message = r"function must return an array of shape \(3, 2\), got shape \(2,\)"
-    with pytest.raises(InvalidArgument, match=message):
-        mapped.embed(jnp.ones(2))
 
 
 @pytest.mark.parametrize(
@@ -134,51 +116,3 @@ def test_sizes_must_be_positive_integers(name: str) -> None:
         Given(**{**sizes, name: 0})
     with pytest.raises(InvalidType, match=rf"{name} must be an integer, got 2\.0"):
         Mapped(lambda x: x, **{**sizes, name: 2.0})
-
-
-def test_a_representation_stands_for_itself() -> None:
-    table = Table(FEATURES)
-    assert as_representation(table) is table
-
-
-@pytest.mark.parametrize("convert", [np.asarray, jnp.asarray, lambda f: f.tolist(), tuple])
-def test_an_array_or_nested_lists_become_a_table(convert: Any) -> None:
-    table = as_representation(convert(FEATURES))
-    assert isinstance(table, Table)
-    np.testing.assert_allclose(table.features, FEATURES, rtol=1e-6)
-
-
-def test_a_candidate_becomes_a_table_with_the_norm_of_its_parameter() -> None:
-    table = as_representation(Candidate(FEATURES, np.array([3.0, 4.0]), True))
-    assert isinstance(table, Table)
-    assert table.B == 5.0
-    np.testing.assert_allclose(table.L, largest_norm(FEATURES), rtol=1e-15)
-    zero = as_representation(Candidate(FEATURES, np.zeros(2), False))
-    assert zero.B is not None
-    assert 0.0 < zero.B < 1e-9
-
-
-@pytest.mark.parametrize(("source", "kind"), [("phi", "str"), (3, "int"), (None, "NoneType")])
-def test_something_else_is_no_representation(source: Any, kind: str) -> None:
-    message = rf"representation must be a Representation, .* \(n_contexts, .*\), got {kind}"
-    with pytest.raises(InvalidType, match=message):
-        as_representation(source)
-
-
-def test_a_set_may_mix_kinds_and_dimensions() -> None:
-    problem = banditsrl.make_problem("vardim-realizable")
-    extra = [Given(n_actions=5, dim=4), np.ones((20, 5, 3))]
-    found = as_representations([*problem.representations, *extra])
-    assert [r.dim for r in found] == [6, 2, 3, 4, 5, 6, 4, 3]
-    assert all(isinstance(r, Representation) for r in found)
-
-
-def test_an_empty_set_is_refused() -> None:
-    with pytest.raises(InvalidArgument, match="at least one candidate, got an empty set"):
-        as_representations([])
-
-
-def test_a_set_over_different_actions_is_refused() -> None:
-    message = r"representations must share the number of actions, got \[3, 4\]"
-    with pytest.raises(InvalidArgument, match=message):
-        as_representations([FEATURES, np.ones((4, 4, 2)), FEATURES])

@@ -1,5 +1,6 @@
-"""The wide embedding against its formula, and where its columns come from."""
+"""Is the wide embedding its formula, and where do its columns come from?"""
 
+import jax
 import numpy as np
 import pytest
 
@@ -7,7 +8,7 @@ import banditsrl
 from banditsrl.errors import InvalidArgument
 from banditsrl.numerics.precision import in_float64
 from banditsrl.problems import TableProblem, Wheel
-from banditsrl.representations.table import Mapped
+from banditsrl.representations.mapped import Mapped
 from banditsrl.representations.wide import MOST_PLAIN, Scaling, Wide
 
 
@@ -18,18 +19,18 @@ def by_formula(wide: Wide, scaling: Scaling, x: np.ndarray) -> np.ndarray:
 
 
 @in_float64
-def test_a_coded_context_is_embedded_by_the_formula_alike_for_every_action() -> None:
+def test_a_coded_context_has_the_embedding_of_the_formula_for_every_action() -> None:
     wide = Wide(Wheel().representations[0], n_features=6)
     x = np.array([0.3, -0.5], dtype=np.float32)
     scaling = Scaling(np.array([0.1, 0.2]), np.array([0.5, 2.0]), np.zeros(0))
-    psi = np.asarray(wide.embed(scaling, x))
+    psi = np.asarray(wide.at(scaling).embed(x))
     assert psi.shape == (5, wide.dim) == (5, 1 + 2 + 6)
     for action in range(5):
         np.testing.assert_allclose(psi[action], by_formula(wide, scaling, x), rtol=1e-12)
 
 
 @in_float64
-def test_of_a_table_only_the_columns_of_the_context_are_taken() -> None:
+def test_the_columns_of_a_table_are_those_of_the_context_only() -> None:
     problem = banditsrl.make_problem("wheel", n_contexts=7)
     wide = Wide(problem.representations[0])
     features = problem.representations[0].features
@@ -38,19 +39,21 @@ def test_of_a_table_only_the_columns_of_the_context_are_taken() -> None:
 
 
 @in_float64
-def test_of_other_representations_every_action_has_its_row() -> None:
+def test_other_representations_give_one_row_per_action() -> None:
     table = np.random.default_rng(0).normal(size=(4, 3, 2))
     assert Wide(table).rows(1).shape == (3, 2)
     mapped = Mapped(lambda x: x * np.ones((3, 2)), n_actions=3, dim=2)
-    assert Wide(mapped).embed(Wide(mapped).unscaled(), 2.0).shape == (3, 1 + 2 + 128)
+    wide = Wide(mapped)
+    placed = wide.at(wide.init(jax.random.key(0)))
+    assert placed.embed(2.0).shape == (3, 1 + 2 + 128)
 
 
 @in_float64
 def test_a_constant_column_adds_nothing() -> None:
     wide = Wide(Wheel().representations[0], n_features=5)
     scaling = Scaling(np.array([0.0, 0.4]), np.array([1.0, np.inf]), np.zeros(0))
-    one = wide.embed(scaling, np.array([0.2, 0.4], dtype=np.float32))
-    other = wide.embed(scaling, np.array([0.2, 0.9], dtype=np.float32))
+    one = wide.at(scaling).embed(np.array([0.2, 0.4], dtype=np.float32))
+    other = wide.at(scaling).embed(np.array([0.2, 0.9], dtype=np.float32))
     np.testing.assert_array_equal(one, other)
 
 
@@ -68,7 +71,7 @@ def test_steps_are_at_quantiles_of_their_columns() -> None:
     problem = TableProblem(rng.normal(size=(10, 3)), [0, 1] * 5)
     wide = Wide(problem.representations[0], kind="steps", n_features=30)
     valid = np.arange(100) < 80
-    scaling = wide.scaled(np.vstack([columns, rng.normal(size=(20, 3))]), valid)
+    scaling = wide.fit_scaling(np.vstack([columns, rng.normal(size=(20, 3))]), valid)
     which, levels = np.asarray(wide.which), np.asarray(wide.levels)
     assert sorted(which) == sorted([0, 1, 2] * 10)
     for k in range(30):
@@ -91,10 +94,44 @@ def test_a_step_counts_what_reaches_its_cut() -> None:
     cuts = np.array([-0.5, 0.3, 0.31, 0.9])
     scaling = Scaling(np.zeros(2), np.ones(2), cuts)
     x = np.array([0.3, -0.5])
-    psi = np.asarray(wide.embed(scaling, x))
+    psi = np.asarray(wide.at(scaling).embed(x))
     assert psi.shape == (5, 1 + 2 + 4)
     expected = np.where(x[np.asarray(wide.which)] >= cuts, 0.5, 0.0)
     np.testing.assert_allclose(psi, np.tile([1.0, *(x / np.sqrt(2)), *expected], (5, 1)))
+
+
+@in_float64
+def test_before_anything_is_seen_columns_are_taken_as_they_are() -> None:
+    wide = Wide(Wheel().representations[0], n_features=6)
+    scaling = wide.init(jax.random.key(0))
+    np.testing.assert_array_equal(scaling.mean, np.zeros(2))
+    np.testing.assert_array_equal(scaling.deviation, np.ones(2))
+    x = np.array([0.3, -0.5], dtype=np.float32)
+    psi = np.asarray(wide.at(scaling).embed(x))
+    np.testing.assert_allclose(psi[0], by_formula(wide, scaling, x), rtol=1e-12)
+
+
+def test_without_a_scaling_nothing_is_embedded() -> None:
+    wide = Wide(Wheel().representations[0], n_features=6)
+    message = "scaling must be given before a wide embedding is used, got None; use wide.at"
+    with pytest.raises(InvalidArgument, match=message):
+        wide.embed(np.array([0.3, -0.5], dtype=np.float32))
+
+
+@in_float64
+def test_at_leaves_the_embedding_as_it_was() -> None:
+    wide = Wide(Wheel().representations[0], n_features=6)
+    wide.at(wide.init(jax.random.key(0)))
+    assert wide.scaling is None
+
+
+@pytest.mark.parametrize("x64", [False, True])
+def test_embeddings_are_in_float64_whatever_settings_the_caller_has(x64: bool) -> None:
+    wide = Wide(Wheel().representations[0], n_features=6)
+    scaling = in_float64(wide.init)(jax.random.key(0))
+    with jax.enable_x64(x64):
+        psi = wide.at(scaling).embed(np.array([0.3, -0.5], dtype=np.float32))
+    assert psi.dtype == np.float64
 
 
 def test_an_unknown_kind_of_feature_is_refused() -> None:

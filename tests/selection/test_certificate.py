@@ -1,247 +1,212 @@
-"""The test in a policy: when it passes, what it does then, and what the base is told."""
+"""Does the certificate say what its definition says? Against a slow computation in NumPy."""
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from ridge_statistics import random_statistics
 
-import banditsrl
-from banditsrl.errors import InvalidArgument, InvalidType
+from banditsrl.numerics.precision import in_float64
+from banditsrl.selection.certificate import Certificate, Facts, Verdict, known_or
+from banditsrl.selection.conventions import CONVENTIONS
 
-KEY = jax.random.key(4)
-
-
-@pytest.fixture(scope="module")
-def problem(three: banditsrl.FiniteProblem) -> banditsrl.FiniteProblem:
-    """Three candidates will do here."""
-    return three
+A, D, LAM, LEVEL = 5, 3, 0.7, 0.05
+L, B, SIGMA = 2.5, 0.4, 0.3
 
 
-def taught(policy: Any, problem: Any, n: int) -> Any:
-    rng = np.random.default_rng(0)
-    _, learn, _ = banditsrl.compiled(policy)
-    state = policy.init(KEY)
-    for _ in range(n):
-        x, a = int(rng.integers(20)), int(rng.integers(5))
-        reward = problem.mean_rewards[x, a] + 0.3 * rng.normal()
-        state = learn(state, x, a, reward)
-    return state
+def make(**settings: Any) -> Certificate:
+    conventions = CONVENTIONS[settings.pop("conventions", "paper")]
+    defaults: dict[str, Any] = {"scale": 1.0, "radius": "trace", "tie": 0.0}
+    return Certificate(lam=LAM, conventions=conventions, **{**defaults, **settings})
 
 
-@pytest.fixture(scope="module")
-def certified(problem: banditsrl.FiniteProblem) -> tuple[Any, Any]:
-    policy = banditsrl.GLRT(banditsrl.EpsilonGreedy(problem.representations[0], sigma=0.3))
-    return policy, taught(policy, problem, 300)
+@eqx.filter_jit
+def _ask(certificate: Certificate, *args: Any) -> Verdict:
+    return certificate.test(*args)
 
 
-def test_the_ratio_and_the_threshold_are_those_of_the_paper(
-    certified: tuple[Any, Any], problem: banditsrl.FiniteProblem
+@in_float64
+def ask(certificate: Certificate, ridge: Any, phi: Any, mask: Any = None) -> Verdict:
+    facts = Facts(*[jnp.asarray(number) for number in (float(D), L, B, SIGMA)])
+    mask = np.ones(len(phi), dtype=bool) if mask is None else np.asarray(mask)
+    return _ask(certificate, ridge, jnp.asarray(phi), jnp.asarray(mask), facts, jnp.asarray(LEVEL))
+
+
+class Slow(NamedTuple):
+    """What the test should say, and whether the greedy action has a tie or a twin."""
+
+    greedy: int
+    glr: float
+    tied: bool
+    twin: bool
+
+
+def slow_ratio(ridge: Any, phi: Any, mask: Any, tie: float) -> Slow:
+    """The likelihood ratio by a loop over pairs of actions."""
+    inverse = np.linalg.inv(np.asarray(ridge.V))
+    theta = np.linalg.solve(np.asarray(ridge.V), np.asarray(ridge.b))
+    available = [a for a in range(len(phi)) if mask[a]]
+    greedy = max(available, key=lambda a: phi[a] @ theta)
+    ratios, tied, twin = [math.inf], False, False
+    for a in available:
+        difference = phi[greedy] - phi[a]
+        if a == greedy:
+            continue
+        if not difference.any():
+            twin = True
+            continue
+        gap = float(difference @ theta)
+        ratios.append(gap / math.sqrt(difference @ inverse @ difference))
+        tied = tied or gap < tie
+    return Slow(greedy, min(ratios), tied, twin)
+
+
+def slow_radius(ridge: Any, radius: str, conventions: str) -> float:
+    """The radius by its formula."""
+    n = float(ridge.n)
+    if radius == "determinant":
+        _, log_det = np.linalg.slogdet(np.asarray(ridge.V) / LAM)
+        growth = float(log_det)
+    elif conventions == "paper":
+        growth = D * math.log(1.0 + n * L**2 / (LAM * D))
+    else:
+        growth = D * math.log(1.0 + 2.0 * n * L / (LAM * D))
+    return SIGMA * math.sqrt(2.0 * math.log(1.0 / LEVEL) + growth) + math.sqrt(LAM) * B
+
+
+def random_context(rng: np.random.Generator) -> tuple[Any, Any]:
+    """Embeddings, in every third case with a twin of some action, and available actions."""
+    phi, mask = rng.normal(size=(A, D)), rng.random(A) < 0.7
+    if rng.random() < 1 / 3:
+        phi[rng.integers(A)] = phi[rng.integers(A)]
+    mask[rng.integers(A)] = True
+    return phi, mask
+
+
+@pytest.mark.parametrize("conventions", ["paper", "authors"])
+@pytest.mark.parametrize("radius", ["trace", "determinant"])
+@pytest.mark.parametrize(
+    ("scale", "tie", "refuses_twins"), [(0.3, 0.0, False), (0.1, 0.2, True), (1.0, 0.05, True)]
+)
+def test_the_verdict_is_that_of_a_loop_over_pairs_of_actions(
+    conventions: str, radius: str, scale: float, tie: float, refuses_twins: bool
 ) -> None:
-    policy, state = certified
-    candidate = problem.representations[0]
-    L, B = np.linalg.norm(candidate.features, axis=-1).max(), np.linalg.norm(candidate.theta)
-    growth = 6 * math.log1p(300 * L**2 / 6)
-    beta = 0.3 * math.sqrt(2 * math.log(100) + growth) + B
-    for x in range(20):
-        choice = policy.act(state, x, None, KEY)
-        theta = np.linalg.solve(np.asarray(state.ridge.V), np.asarray(state.ridge.b))
-        expected = banditsrl.glr(candidate.features[x], theta, V=np.asarray(state.ridge.V))
-        assert float(choice.glr) == pytest.approx(expected, rel=1e-9)
-        assert float(choice.threshold) == pytest.approx(beta, rel=1e-12)
-        assert bool(choice.certified) == (expected > beta)
-
-
-def test_the_radius_by_determinant_is_tighter(
-    certified: tuple[Any, Any], problem: banditsrl.FiniteProblem
-) -> None:
-    by_trace, state = certified
-    base = banditsrl.EpsilonGreedy(problem.representations[0], sigma=0.3)
-    policy = banditsrl.GLRT(base, radius="determinant")
-    _, log_det = np.linalg.slogdet(np.asarray(state.ridge.V))
-    B = np.linalg.norm(problem.representations[0].theta)
-    expected = 0.3 * math.sqrt(2 * math.log(100) + log_det) + B
-    found = [float(one.act(state, 0, None, KEY).threshold) for one in (policy, by_trace)]
-    assert found[0] == pytest.approx(expected, rel=1e-9)
-    assert found[0] < found[1]
-    with pytest.raises(InvalidArgument, match="radius must be one of trace, determinant, got 'r'"):
-        banditsrl.GLRT(base, radius="r")
-
-
-def test_a_certified_choice_is_greedy_and_sure(certified: tuple[Any, Any]) -> None:
-    policy, state = certified
-    choices = [policy.act(state, x, None, KEY) for x in range(20)]
-    sure = [c for c in choices if c.certified]
-    assert 0 < len(sure) < 20
-    for choice in sure:
-        assert float(choice.pmf[int(choice.action)]) == 1.0
-    for choice in choices:
-        if not choice.certified:
-            assert np.asarray(choice.pmf).min() > 0.0  # the base, epsilon-greedy, explores
+    certificate = make(
+        conventions=conventions, radius=radius, scale=scale, tie=tie, refuses_twins=refuses_twins
+    )
+    factor = scale if conventions == "paper" else math.sqrt(2.0 * scale)
+    outcomes = []
+    for seed in range(80):
+        rng = np.random.default_rng(seed)
+        ridge = random_statistics(seed, n=int(rng.integers(1, 400)), dim=D, lam=LAM)
+        phi, mask = random_context(rng)
+        expected = slow_ratio(ridge, phi, mask, tie)
+        threshold = factor * slow_radius(ridge, radius, conventions)
+        passes = expected.glr > threshold and not expected.tied
+        found = ask(certificate, ridge, phi, mask)
+        assert phi[int(found.greedy)].tolist() == phi[expected.greedy].tolist()
+        assert float(found.glr) == pytest.approx(expected.glr, rel=1e-8)
+        assert float(found.threshold) == pytest.approx(threshold, rel=1e-12)
+        assert bool(found.certified) == (passes and not (refuses_twins and expected.twin))
+        outcomes.append(bool(found.certified))
+    assert 0 < sum(outcomes) < len(outcomes)
 
 
 @pytest.mark.parametrize("scale", [0, 0.0, None])
-def test_a_scale_of_zero_switches_the_test_off(
-    scale: float | None, problem: banditsrl.FiniteProblem
+def test_a_scale_of_zero_or_none_switches_the_test_off(scale: float | None) -> None:
+    ridge = random_statistics(0, n=300, dim=D, lam=LAM)
+    phi = np.random.default_rng(1).normal(size=(A, D))
+    expected = slow_ratio(ridge, phi, [True] * A, 0.0)
+    for mask in (np.ones(A, dtype=bool), np.arange(A) == 2):
+        found = ask(make(scale=scale), ridge, phi, mask)
+        assert not found.certified
+        assert np.isinf(found.threshold)
+    assert int(ask(make(scale=scale), ridge, phi).greedy) == expected.greedy
+    assert float(ask(make(scale=scale), ridge, phi).glr) == pytest.approx(expected.glr)
+
+
+@pytest.mark.parametrize("refuses_twins", [False, True])
+def test_a_single_available_action_is_certified_without_a_rival(refuses_twins: bool) -> None:
+    ridge = random_statistics(0, n=1, dim=D, lam=LAM)
+    phi = np.random.default_rng(1).normal(size=(A, D))
+    found = ask(make(refuses_twins=refuses_twins), ridge, phi, np.arange(A) == 3)
+    assert bool(found.certified)
+    assert np.isinf(found.glr)
+    assert int(found.greedy) == 3
+
+
+def test_equal_embeddings_are_certified_unless_twins_are_refused() -> None:
+    ridge, phi = random_statistics(0, n=50, dim=D, lam=LAM), np.ones((A, D))
+    for refuses_twins in (False, True):
+        found = ask(make(refuses_twins=refuses_twins), ridge, phi)
+        assert np.isinf(found.glr)
+        assert bool(found.certified) is not refuses_twins
+
+
+def test_a_twin_of_another_action_than_the_greedy_one_does_not_matter() -> None:
+    ridge = random_statistics(0, n=50, dim=D, lam=LAM)
+    theta = np.asarray(ridge.theta)
+    phi = np.outer([1.0, 3.0, 1.0, 0.0, 0.0], theta)  # action 1 is greedy
+    certificate = make(refuses_twins=True, scale=1e-9)
+    assert bool(ask(certificate, ridge, phi).certified)
+    phi[4] = phi[1]
+    assert not ask(certificate, ridge, phi).certified
+    assert bool(ask(certificate, ridge, phi, np.arange(A) < 4).certified)
+
+
+@pytest.mark.parametrize(("gap", "certified"), [(0.0099, False), (0.0101, True)])
+def test_a_predicted_gap_below_the_tie_leaves_a_context_undecided(
+    gap: float, certified: bool
 ) -> None:
-    base = banditsrl.EpsilonGreedy(problem.representations[0], sigma=0.3)
-    policy = banditsrl.GLRT(base, glrt_scale=scale)
-    state = taught(policy, problem, 300)
-    assert not any(bool(policy.act(state, x, None, KEY).certified) for x in range(20))
-    only = np.arange(5) == 2
-    assert not policy.act(state, 0, only, KEY).certified
+    ridge = random_statistics(0, n=50, dim=D, lam=LAM)
+    theta = np.asarray(ridge.theta)
+    direction = theta / (theta @ theta)
+    phi = np.outer([1.0, 1.0 - gap], direction)  # predicted rewards one and 1 - gap
+    assert bool(ask(make(scale=1e-9, tie=0.01), ridge, phi).certified) is certified
+    assert bool(ask(make(scale=1e-9, tie=0.0), ridge, phi).certified)
 
 
-def test_with_one_action_there_is_nothing_to_decide(certified: tuple[Any, Any]) -> None:
-    policy, state = certified
-    choice = policy.act(state, 0, np.arange(5) == 3, KEY)
-    assert bool(choice.certified)
-    assert np.isinf(choice.glr)
-    assert int(choice.action) == 3
+def test_the_determinant_gives_a_smaller_radius_where_norms_keep_their_bound() -> None:
+    """det V <= (trace V / d)^d, and the trace is at most lam d + n L^2."""
+    rng = np.random.default_rng(3)
+    for seed in range(10):
+        ridge = random_statistics(seed, n=200, dim=D, lam=LAM)
+        largest = math.sqrt(np.trace(np.asarray(ridge.V) - LAM * np.eye(D)) / 200)
+        assert largest < L
+        phi = rng.normal(size=(A, D))
+        by_trace, by_determinant = (
+            float(ask(make(radius=radius), ridge, phi).threshold)
+            for radius in ("trace", "determinant")
+        )
+        assert by_determinant < by_trace
 
 
-def test_equal_embeddings_are_one_action() -> None:
-    features = np.ones((1, 3, 2))
-    features[0, 2] = [1.0, -1.0]
-    policy = banditsrl.GLRT(banditsrl.LinUCB(features, sigma=0.1))
-    state = policy.init(KEY)
-    for action, reward in [(0, 1.0), (1, 1.0), (2, -1.0)] * 200:
-        state = policy.learn(state, 0, action, reward)
-    choice = policy.act(state, 0, None, KEY)
-    distance = np.linalg.norm(features[0, 0] - features[0, 2])
-    assert np.isfinite(choice.glr)
-    assert float(choice.glr) > distance
-    assert np.isinf(policy.act(state, 0, [True, True, False], KEY).glr)
+@pytest.mark.parametrize("certified", [False, True])
+@in_float64
+def test_a_verdict_overrides_a_choice_only_where_it_is_certified(certified: bool) -> None:
+    verdict = Verdict(*[jnp.asarray(value) for value in (2, certified, 7.5, 3.5)])
+    choice = verdict.override(jnp.asarray(1), jnp.asarray([0.2, 0.5, 0.3]), jnp.asarray(4))
+    assert int(choice.action) == (2 if certified else 1)
+    assert choice.pmf.tolist() == ([0.0, 0.0, 1.0] if certified else [0.2, 0.5, 0.3])
+    assert bool(choice.certified) is certified
+    assert (float(choice.glr), float(choice.threshold)) == (7.5, 3.5)
+    assert int(choice.representation) == 4
+    assert choice.action.dtype == np.int32
 
 
-def test_the_scale_of_the_authors_is_inside_a_square_root(
-    problem: banditsrl.FiniteProblem,
-) -> None:
-    base = banditsrl.EpsilonGreedy(problem.representations[0], sigma=0.3)
-    policy = banditsrl.GLRT(base, glrt_scale=5.0, conventions="authors")
-    state = taught(policy, problem, 50)
-    L = np.linalg.norm(problem.representations[0].features, axis=-1).max()
-    B = np.linalg.norm(problem.representations[0].theta)
-    beta = 0.3 * math.sqrt(2 * math.log(100) + 6 * math.log1p(2 * 50 * L / 6)) + B
-    found = float(policy.act(state, 0, None, KEY).threshold)
-    assert found == pytest.approx(math.sqrt(2 * 5.0) * beta)
+@in_float64
+def test_a_known_number_goes_before_its_estimate() -> None:
+    assert float(known_or(0.5, jnp.asarray(2.0))) == 0.5
+    assert float(known_or(None, jnp.asarray(2.0))) == 2.0
+    assert known_or(1, jnp.asarray(2.0)).dtype == np.float64
 
 
-def test_a_decaying_level_raises_the_threshold(problem: banditsrl.FiniteProblem) -> None:
-    base = banditsrl.LinUCB(problem.representations[0], sigma=0.3)
-    plain, decaying = banditsrl.GLRT(base), banditsrl.GLRT(base, delta_decay=2.0)
-    thresholds = []
-    for policy in (plain, decaying):
-        state = taught(policy, problem, 30)
-        thresholds.append(float(policy.act(state, 0, None, KEY).threshold))
-    L = np.linalg.norm(problem.representations[0].features, axis=-1).max()
-    B = np.linalg.norm(problem.representations[0].theta)
-    growth = 6 * math.log1p(30 * L**2 / 6)
-    expected = 0.3 * math.sqrt(2 * math.log(100 * 31**2) + growth) + B
-    assert thresholds[1] == pytest.approx(expected)
-    assert thresholds[0] < thresholds[1]
-
-
-class Counting:
-    """An outside policy: counts what it is taught and always plays the last available action."""
-
-    def init(self, key: Any) -> Any:
-        return jnp.zeros((), dtype=jnp.int32)
-
-    def act(self, state: Any, context: Any, mask: Any, key: Any) -> banditsrl.Choice:
-        n = mask.shape[0]
-        action = n - 1 - jnp.argmax(mask[::-1])
-        return banditsrl.policies.untested(action, 1.0 * (jnp.arange(n) == action))
-
-    def learn(self, state: Any, context: Any, action: Any, reward: Any) -> Any:
-        return state + 1
-
-
-def test_any_outside_policy_can_be_wrapped_and_learns_its_own_rounds_only(
-    problem: banditsrl.FiniteProblem,
-) -> None:
-    policy = banditsrl.GLRT(Counting(), representation=problem.representations[0], sigma=0.3)
-    result = banditsrl.simulate(problem, policy, horizon=1500, seeds=3, steps=[1500])
-    uncertified = 1500 - result.certified[:, -1] - result.trivial[:, -1]
-    assert np.array_equal(np.asarray(result.state.base), uncertified)
-    assert (result.certified[:, -1] >= 0).all()
-    assert "maps over seeds" in banditsrl.check_policy(policy, problem)
-
-
-def test_the_base_hands_down_its_settings(problem: banditsrl.FiniteProblem) -> None:
-    base = banditsrl.LinUCB(problem.representations[0], sigma=0.7, lam=2.0, delta=0.2)
-    assert banditsrl.GLRT(base).settings == (0.7, 2.0, 0.2, "paper")
-    assert banditsrl.GLRT(base, sigma=0.1, lam=3.0).settings == (0.1, 3.0, 0.2, "paper")
-
-
-def test_the_test_needs_a_representation_and_a_base_that_acts() -> None:
-    with pytest.raises(InvalidArgument, match="representation must be given to GLRT when the base"):
-        banditsrl.GLRT(Counting())
-    with pytest.raises(
-        InvalidType, match="base must be a policy with init, act and learn, got dict"
-    ):
-        banditsrl.GLRT({}, representation=np.ones((1, 2, 1)))
-    with pytest.raises(InvalidArgument, match="glrt_scale must be at least 0, got -1"):
-        banditsrl.GLRT(banditsrl.LinUCB(np.ones((1, 2, 1))), glrt_scale=-1)
-
-
-@pytest.mark.parametrize("keeps_data", [True, False])
-def test_a_base_with_phases_keeps_them_under_the_test(keeps_data: bool) -> None:
-    """BanditSRL looks at the history at the end of a phase, LEADER does not."""
-    problem = banditsrl.make_problem("vardim-misspecified", seed=0)
-    candidates = [problem.representations[k] for k in (0, 6, 8)]
-    settings: dict[str, Any] = {"sigma": 0.3, "offset": "tight"}
-    base: Any = banditsrl.Leader(candidates, **settings)
-    if keeps_data:
-        base = banditsrl.BanditSRL(candidates, base=banditsrl.LinUCB(), **settings)
-    policy = banditsrl.GLRT(
-        base, representation=problem.representations[1], sigma=0.3, glrt_scale=0.0
-    )
-    result = banditsrl.simulate(problem, policy, horizon=4_100, seeds=2)
-    assert result.phases[:3].tolist() == [2, 4, 8]
-    np.testing.assert_array_equal(np.asarray(result.state.base.active).T, [[1, 0, 0]] * 2)
-
-
-@pytest.mark.parametrize("base", [banditsrl.LinUCB(), banditsrl.EpsilonGreedy()])
-def test_statistics_of_a_base_that_keeps_its_own_do_not_drift(
-    problem: banditsrl.FiniteProblem, base: Any
-) -> None:
-    policy = banditsrl.GLRT(
-        base, representation=problem.representations[0], sigma=0.3, warm_start=False
-    )
-    with jax.enable_x64(True):
-        state = policy.init(KEY)
-        drifted = state.base._replace(root=1.5 * state.base.root)
-        after = policy.refresh(state._replace(base=drifted), None, KEY)  # type: ignore[arg-type]
-        np.testing.assert_allclose(after.base.root, state.base.root, rtol=1e-12)
-
-
-@pytest.mark.parametrize("kind", ["linucb", "glrt-linucb", "banditsrl-linucb", "leader"])
-@pytest.mark.parametrize(
-    ("context", "action", "message"),
-    [
-        (20, 0, "context must be an index below 20, got 20"),
-        (-1, 0, "context must be an index below 20, got -1"),
-        ([1, 2], 0, r"context must be one index, got shape \(2,\)"),
-        (None, 0, "context must be an integer index, got None"),
-        (3, 5, "action must be an index below 5, got 5"),
-        (3, -1, "action must be an index below 5, got -1"),
-        (3, True, "action must be an integer index, got True"),
-        (3, [1, 2], r"action must be one index, got shape \(2,\)"),
-    ],
-)
-def test_a_round_that_can_not_be_is_refused(
-    problem: banditsrl.FiniteProblem, kind: str, context: Any, action: Any, message: str
-) -> None:
-    policy = banditsrl.make_policy(kind, problem)
-    with pytest.raises((InvalidArgument, InvalidType), match=message):
-        policy.learn(policy.init(KEY), context, action, 0.5)
-
-
-def test_switches_are_true_or_false(problem: banditsrl.FiniteProblem) -> None:
-    with pytest.raises(InvalidType, match="warm_start must be True or False, got 'no'"):
-        banditsrl.make_policy("banditsrl-linucb", problem, warm_start="no")
-    with pytest.raises(InvalidType, match="eliminate must be True or False, got 'no'"):
-        banditsrl.Leader(problem.representations, eliminate="no")  # type: ignore[arg-type]
+def test_a_certificate_is_settings_alone_and_compares_by_them() -> None:
+    assert jax.tree.leaves(make()) == []
+    assert make() == make()
+    assert make() != make(scale=2.0)
+    assert make() != make(conventions="authors")

@@ -1,75 +1,91 @@
-"""Which candidate comes next: who stays, who wins, and what must not matter."""
+"""Is Phi_t the set of the paper's definition? Candidate by candidate, in Python's numbers."""
 
+import math
 from typing import Any
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from histories import KEY, SIGMA, history_of, played, refreshed
 
-import banditsrl
-from banditsrl.policies.banditsrl import BanditSRL
-from banditsrl.representations import Table
-from banditsrl.selection.elimination import compatible
+from banditsrl.errors import UnknownName
+from banditsrl.numerics.precision import in_float64
+from banditsrl.selection.elimination import compatible_candidates
 
-
-@pytest.fixture(scope="module")
-def problem(three: banditsrl.FiniteProblem) -> banditsrl.FiniteProblem:
-    """Three candidates will do here."""
-    return three
+M, DELTA = 5, 0.05
 
 
-def test_no_loss_prefers_a_representation_that_says_nothing(
-    problem: banditsrl.FiniteProblem,
-) -> None:
-    """All embeddings are zero: the paper's normalised form has no value there."""
-    empty = np.zeros((20, 5, 2))
-    for loss in ("eig", "weak", "weak-normalised"):
-        policy = BanditSRL(
-            [*problem.representations, empty], base=banditsrl.LinUCB(), sigma=SIGMA, loss=loss
-        )
-        assert int(refreshed(policy, played(problem, 300)).representation) != 3
+def slow_offset(kind: str, t: float, d: int, L: float, B: float) -> float:
+    """Alpha of the paper, and the smaller one of the authors' experiments."""
+    cover = d * math.log(max(12 * L * B * t, 1.0))
+    if kind == "paper":
+        return (40 * (math.log(8 * M**2 * t**3 / DELTA) + cover) + 2) / t
+    return (24 * math.log(2 * t) + 8 * math.log(M**2 / DELTA) + 8 * cover + 1) / t
 
 
-@pytest.mark.parametrize("loss", ["eig", "weak", "weak-normalised", "span"])
-def test_the_choice_does_not_depend_on_the_unit_of_the_features(loss: str) -> None:
-    problem = banditsrl.make_problem("vardim-realizable", seed=0)
-    rounds = played(problem, 500)
-    chosen = []
-    for unit in (1.0, 1e-5):
-        tables = [
-            Table(unit * c.features, B=float(np.linalg.norm(c.theta)) / unit)
-            for c in problem.representations
-        ]
-        base = banditsrl.LinUCB(lam=unit**2)
-        policy = BanditSRL(tables, base=base, sigma=SIGMA, loss=loss)
-        chosen.append(int(refreshed(policy, rounds).representation))
-    assert chosen[0] == chosen[1]
+def random_candidates(seed: int) -> tuple[Any, list[int], Any, Any]:
+    """Errors, dimensions and bounds; some errors are close to the best one."""
+    rng = np.random.default_rng(seed)
+    errors = 0.1 + rng.exponential(0.05, size=M)
+    return errors, rng.integers(1, 9, size=M).tolist(), rng.uniform(0.5, 3, M), rng.uniform(0, 2, M)
 
 
-def test_who_has_left_for_good_sends_nobody_else_away() -> None:
-    facts: dict[str, Any] = {"dim": np.ones(3), "L": np.ones(3), "B": np.ones(3), "delta": 0.1}
-    errors, t = jnp.asarray([1.0, 9.0, 9.5]), jnp.asarray(1e6)
+@in_float64
+def ask(errors: Any, t: float, dims: Any, L: Any, B: Any, **settings: Any) -> list[bool]:
+    found = compatible_candidates(
+        jnp.asarray(errors), jnp.asarray(t), dim=jnp.asarray(dims, dtype=jnp.float64),
+        L=jnp.asarray(L), B=jnp.asarray(B), delta=DELTA, **settings,
+    )  # fmt: skip
+    return list(np.asarray(found).tolist())
+
+
+@pytest.mark.parametrize("offset", ["paper", "tight"])
+@pytest.mark.parametrize("final", [False, True])
+def test_the_set_is_that_of_the_definition(offset: str, final: bool) -> None:
+    sizes = set()
+    for seed in range(20):
+        errors, dims, L, B = random_candidates(seed)
+        among = np.random.default_rng(seed + 100).random(M) < 0.6 if final else np.ones(M, bool)
+        among[seed % M] = True
+        for t in (300.0, 20_000.0, 200_000.0):
+            bounds = [
+                errors[m] + slow_offset(offset, t, dims[m], L[m], B[m])
+                for m in range(M)
+                if among[m]
+            ]
+            expected = [bool(among[m]) and bool(errors[m] <= min(bounds)) for m in range(M)]
+            given = {"among": jnp.asarray(among)} if final else {}
+            assert ask(errors, t, dims, L, B, offset=offset, **given) == expected
+            sizes.add(sum(expected))
+    assert len(sizes) > 2  # the set is neither always full nor always a single candidate
+
+
+def test_a_candidate_that_has_left_for_good_eliminates_no_other() -> None:
+    errors, ones = [1.0, 9.0, 9.5], np.ones(3)
+    all_there = ask(errors, 1e6, ones, ones, ones, offset="tight")
     among = jnp.asarray([False, True, True])
-    everybody = compatible(errors, t, None, offset="tight", **facts)
-    rest = compatible(errors, t, among, offset="tight", **facts)
-    assert everybody.tolist() == [True, False, False]
-    assert rest.tolist() == [False, True, False]
+    without_first = ask(errors, 1e6, ones, ones, ones, offset="tight", among=among)
+    assert all_there == [True, False, False]
+    assert without_first == [False, True, False]
 
 
-def test_elimination_follows_the_schedule_of_delta(problem: banditsrl.FiniteProblem) -> None:
-    """A smaller delta eliminates later: the offset grows with log(1 / delta)."""
-    candidates = [problem.representations[0], problem.representations[0].features[..., :4]]
-    rounds = played(problem, 2_000)
-    active = []
-    for decay in (0.0, 20.0):
-        policy = BanditSRL(
-            candidates, base=banditsrl.LinUCB(), sigma=SIGMA, offset="tight", delta_decay=decay
-        )
-        with jax.enable_x64(True):
-            state = policy.init(KEY)
-            state = state._replace(ridge=state.ridge._replace(n=jnp.asarray(2_000.0)))
-            history = history_of(rounds)
-            active.append(policy.refresh(state, history, KEY).active.tolist())
-    assert active == [[True, False], [True, True]]
+def test_the_candidate_of_smallest_error_always_stays() -> None:
+    for seed in range(20):
+        errors, dims, L, B = random_candidates(seed)
+        assert ask(errors, 1e9, dims, L, B, offset="tight")[int(np.argmin(errors))]
+
+
+@in_float64
+def test_a_smaller_level_keeps_more_candidates() -> None:
+    ones, errors = jnp.ones(2), jnp.asarray([0.1, 0.106])
+    kept = [
+        compatible_candidates(
+            errors, jnp.asarray(1e5), dim=ones, L=ones, B=ones, delta=delta, offset="tight"
+        ).tolist()
+        for delta in (0.5, 1e-50)
+    ]
+    assert kept == [[True, False], [True, True]]
+
+
+def test_an_unknown_offset_is_refused_with_the_nearest() -> None:
+    with pytest.raises(UnknownName, match="no elimination offset named 'tigt'; did you mean"):
+        ask([0.1], 10.0, [1], [1.0], [1.0], offset="tigt")

@@ -10,18 +10,20 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from banditsrl.errors import InvalidArgument, UnknownName
+from banditsrl.errors import InvalidArgument, InvalidType, UnknownName
 from banditsrl.linear.regret import linucb_worst_case
 from banditsrl.policies import EpsilonGreedy, LinTS, LinUCB, Uniform
+from banditsrl.selection.evidence import Evidence
 from banditsrl.selection.losses import (
+    LOSS_TIE,
     LOSSES,
     BestInClass,
     Eig,
-    Evidence,
     Span,
     Weak,
     WeakNormalised,
     as_loss,
+    select_candidate,
 )
 
 Floats = NDArray[np.float64]
@@ -149,7 +151,7 @@ def test_weak_normalised_is_minus_the_smallest_form_of_the_unit_features() -> No
     np.testing.assert_allclose(WeakNormalised()(evidence(candidates)), expected, rtol=1e-9)
 
 
-def test_scaling_the_features_and_their_bound_changes_eig_not_at_all() -> None:
+def test_eig_does_not_change_if_the_features_and_their_bound_are_scaled() -> None:
     candidates = history()
     scaled = [Candidate(5.0 * c.played, 5.0 * c.L) for c in candidates]
     np.testing.assert_allclose(Eig()(evidence(candidates)), Eig()(evidence(scaled)), rtol=1e-9)
@@ -256,28 +258,35 @@ def test_bic_refuses_a_bad_setting_by_name(settings: dict[str, float], message: 
 
 
 def test_a_loss_is_found_by_its_name() -> None:
-    base = LinUCB()
-    kinds = {"eig": Eig, "weak": Weak, "weak-normalised": WeakNormalised, "bic": BestInClass}
+    kinds = {
+        "eig": Eig, "weak": Weak, "weak-normalised": WeakNormalised, "span": Span,
+        "bic": BestInClass,
+    }  # fmt: skip
     for name, kind in kinds.items():
-        assert isinstance(as_loss(name, base), kind)
+        assert isinstance(as_loss(name, None), kind)
 
 
-def test_an_unknown_loss_gives_the_nearest_name() -> None:
+def test_an_unknown_loss_is_refused_with_the_nearest_name() -> None:
     message = "no representation loss named 'weak-normalized'; did you mean 'weak-normalised'"
     with pytest.raises(UnknownName, match=message):
-        as_loss("weak-normalized", LinUCB())
+        as_loss("weak-normalized", LinUCB().worst_case_regret)
 
 
-def test_a_loss_stands_for_itself() -> None:
+def test_an_object_that_is_a_loss_is_taken_as_it_is() -> None:
     loss = Eig()
-    assert as_loss(loss, LinUCB()) is loss
+    assert as_loss(loss, LinUCB().worst_case_regret) is loss
     own = BestInClass(regret=regret, gap=0.5)
-    assert as_loss(own, LinUCB()) is own
+    assert as_loss(own, LinUCB().worst_case_regret) is own
+
+
+def test_anything_but_a_name_or_a_loss_is_refused() -> None:
+    with pytest.raises(InvalidType, match=r"loss must be a name or a Loss, got 3\."):
+        as_loss(3, None)  # type: ignore[arg-type]
 
 
 def test_bic_takes_the_regret_bound_of_its_base_and_keeps_its_settings() -> None:
     candidates = long_history()
-    loss = as_loss(BestInClass(gap=0.5, exponent=0.1, tau_elim=3.0), LinUCB())
+    loss = as_loss(BestInClass(gap=0.5, exponent=0.1, tau_elim=3.0), LinUCB().worst_case_regret)
     assert isinstance(loss, BestInClass)
     assert (loss.gap, loss.exponent, loss.tau_elim) == (0.5, 0.1, 3.0)
     expected = [
@@ -287,19 +296,57 @@ def test_bic_takes_the_regret_bound_of_its_base_and_keeps_its_settings() -> None
     np.testing.assert_allclose(loss.bound(evidence(candidates)), expected, rtol=1e-12)
 
 
-def test_bic_works_with_the_bound_of_e_greedy_and_not_with_a_base_without_one() -> None:
+def test_bic_works_with_the_bound_of_epsilon_greedy_and_not_with_a_base_without_a_bound() -> None:
     found = evidence(history())
-    greedy, uniform = as_loss("bic", EpsilonGreedy()), as_loss("bic", Uniform())
+    greedy, uniform = (
+        as_loss("bic", EpsilonGreedy().worst_case_regret),
+        as_loss("bic", Uniform().worst_case_regret),
+    )
     assert np.isfinite(greedy(found)).all()
     with pytest.raises(InvalidArgument, match="base has no worst_case_regret"):
         uniform(found)
     with pytest.raises(InvalidArgument, match="base has no worst_case_regret"):
-        as_loss("bic", LinTS())(found)
+        as_loss("bic", LinTS().worst_case_regret)(found)
+
+
+# The candidate that is selected.
+
+
+def chosen(losses: Any, found: Evidence, loss: Any = None, n: int = 200) -> set[int]:
+    """The candidates selected over many keys."""
+    keys = jax.random.split(jax.random.key(0), n)
+    pick = jax.vmap(lambda key: select_candidate(loss or Eig(), jnp.asarray(losses), found, key))
+    return set(np.asarray(pick(keys)).tolist())
+
+
+def test_the_active_candidate_of_smallest_loss_is_selected() -> None:
+    found = evidence(history())
+    assert chosen([3.0, 1.0, 2.0], found) == {1}
+    left = found._replace(active=jnp.asarray([True, False, True]))
+    assert chosen([3.0, 1.0, 2.0], left) == {2}
+    alone = found._replace(active=jnp.asarray([True, False, False]))
+    assert chosen([3.0, -jnp.inf, jnp.nan], alone) == {0}
+
+
+def test_losses_that_differ_by_rounding_are_ties_and_the_key_breaks_them() -> None:
+    found = evidence(history())  # t = 40
+    noise = 1e-13 * np.arange(3.0)
+    assert chosen(noise, found) == {0, 1, 2}
+    inside, outside = 0.99 * LOSS_TIE * 40, 1.01 * LOSS_TIE * 40
+    assert chosen([0.0, inside, outside], found) == {0, 1}
+
+
+def test_ties_of_a_loss_with_a_scale_are_relative_to_the_largest_active_scale() -> None:
+    found = evidence(history(), L=jnp.asarray([2.0, 3.0, 100.0]))
+    tie = LOSS_TIE * 40 * 3.0**2
+    losses = [0.0, 0.99 * tie, 1.01 * tie]
+    assert chosen(losses, found._replace(active=jnp.asarray([True, True, False])), Weak()) == {0, 1}
+    assert chosen(losses, found, Weak()) == {0, 1, 2}  # the third has a scale of 100^2
 
 
 @pytest.mark.parametrize("name", ["eig", "weak", "weak-normalised", "span", "bic"])
 def test_a_loss_compiles_and_maps(name: str) -> None:
-    loss, found = as_loss(name, LinUCB()), evidence(history())
+    loss, found = as_loss(name, LinUCB().worst_case_regret), evidence(history())
     fixed = {"lam": LAM, "delta": DELTA, "n_actions": 5}
 
     def of_arrays(arrays: dict[str, Any]) -> Any:

@@ -10,11 +10,11 @@ import pytest
 
 from banditsrl.selection.spectral_losses import (
     REGULARISERS,
-    descended,
+    descend,
     design,
     is_saddle,
     none,
-    normalised,
+    normalise,
     rayleigh,
     weak,
 )
@@ -144,7 +144,7 @@ def test_a_zero_embedding_normalises_to_zero_with_zero_gradient() -> None:
     phi, explored, z = batch(6)
     phi[2], explored[4] = 0.0, 0.0
     with jax.enable_x64(True):
-        unit = np.asarray(normalised(jnp.asarray(phi)))
+        unit = np.asarray(normalise(jnp.asarray(phi)))
     norms = np.linalg.norm(unit, axis=1)
     np.testing.assert_allclose(norms, np.arange(N) != 2, atol=1e-15)
     for loss in (weak, rayleigh):
@@ -175,8 +175,8 @@ def test_losses_do_not_depend_on_the_length_of_embeddings(scale: float) -> None:
 
 
 @jax.jit
-def _settled(z: jax.Array, phi: jax.Array, valid: jax.Array) -> jax.Array:
-    return jax.lax.fori_loop(0, 20_000, lambda _, at: descended(at, phi, valid), z)
+def descend_for_long(z: jax.Array, phi: jax.Array, valid: jax.Array) -> jax.Array:
+    return jax.lax.fori_loop(0, 20_000, lambda _, at: descend(at, phi, valid), z)
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -189,7 +189,7 @@ def test_the_unit_vector_ends_at_the_smallest_eigenvector(seed: int) -> None:
     start = vectors[:, 2] + 1e-3 * rng.normal(size=D)
     with jax.enable_x64(True):
         args = map(jnp.asarray, (start / np.linalg.norm(start), phi, valid))
-        z = np.asarray(_settled(*args))
+        z = np.asarray(descend_for_long(*args))
     assert np.linalg.norm(z) == pytest.approx(1.0, rel=1e-12)
     assert values[1] - values[0] > 0.01
     assert abs(z @ vectors[:, 0]) == pytest.approx(1.0, abs=1e-9)
@@ -202,7 +202,7 @@ def test_one_step_of_the_unit_vector_is_a_projected_step_down_the_quotient() -> 
     expected = z - 0.1 * 2.0 * (M @ z - (z @ M @ z) * z)
     expected /= np.linalg.norm(expected)
     with jax.enable_x64(True):
-        found = np.asarray(descended(*map(jnp.asarray, (z, phi, PARTIAL))))
+        found = np.asarray(descend(*map(jnp.asarray, (z, phi, PARTIAL))))
     np.testing.assert_allclose(found, expected, rtol=1e-12)
     assert found @ M @ found < z @ M @ z
 

@@ -5,7 +5,7 @@ import pytest
 from scipy.optimize import minimize
 
 from banditsrl.numerics.precision import in_float64
-from banditsrl.selection.stacking import Stack, empty_stack, faded, stacked, weights
+from banditsrl.selection.stacking import Stack, add_predictions, empty_stack, fade, fit_weights
 
 
 def direct(stack: Stack) -> np.ndarray:
@@ -30,7 +30,7 @@ def seen(rng: np.random.Generator, n: int, quality: np.ndarray) -> Stack:
     for _ in range(n):
         truth = rng.normal()
         predicted = truth + quality * rng.normal(size=len(quality))
-        stack = stacked(stack, predicted, truth + 0.1 * rng.normal(), True)
+        stack = add_predictions(stack, predicted, truth + 0.1 * rng.normal(), True)
     return stack
 
 
@@ -39,15 +39,15 @@ def seen(rng: np.random.Generator, n: int, quality: np.ndarray) -> Stack:
 def test_two_weights_are_those_of_a_direct_search(seed: int) -> None:
     rng = np.random.default_rng(seed)
     stack = seen(rng, 30, rng.uniform(0.0, 0.5, 2))
-    np.testing.assert_allclose(weights(stack), direct(stack), atol=1e-6)
+    np.testing.assert_allclose(fit_weights(stack), direct(stack), atol=1e-6)
 
 
 @in_float64
 @pytest.mark.parametrize("seed", range(6))
-def test_more_weights_lose_little_against_a_direct_search(seed: int) -> None:
+def test_more_than_two_weights_are_almost_as_good_as_those_of_a_direct_search(seed: int) -> None:
     rng = np.random.default_rng(seed)
     stack = seen(rng, 30, rng.uniform(0.0, 0.5, 4))
-    w, best = np.asarray(weights(stack)), direct(stack)
+    w, best = np.asarray(fit_weights(stack)), direct(stack)
     assert w.min() >= 0
     assert np.isclose(w.sum(), 1.0)
 
@@ -59,22 +59,22 @@ def test_more_weights_lose_little_against_a_direct_search(seed: int) -> None:
 
 
 @in_float64
-def test_without_rounds_weights_are_equal_and_one_predictor_has_all() -> None:
-    np.testing.assert_allclose(weights(empty_stack(3)), np.full(3, 1 / 3))
-    np.testing.assert_allclose(weights(empty_stack(1)), [1.0])
+def test_without_rounds_weights_are_equal_and_a_single_predictor_has_weight_one() -> None:
+    np.testing.assert_allclose(fit_weights(empty_stack(3)), np.full(3, 1 / 3))
+    np.testing.assert_allclose(fit_weights(empty_stack(1)), [1.0])
 
 
 @in_float64
 def test_a_round_that_does_not_count_changes_nothing() -> None:
     stack = seen(np.random.default_rng(0), 5, np.array([0.1, 0.2]))
-    same = stacked(stack, np.array([3.0, -2.0]), 1.0, False)
+    same = add_predictions(stack, np.array([3.0, -2.0]), 1.0, False)
     np.testing.assert_array_equal(same.gram, stack.gram)
     np.testing.assert_array_equal(same.cross, stack.cross)
 
 
 @in_float64
-def test_what_was_seen_counts_half_in_the_next_phase_and_the_start_stays() -> None:
+def test_what_was_seen_counts_half_in_the_next_phase_but_the_initial_sums_count_in_full() -> None:
     stack = seen(np.random.default_rng(1), 5, np.array([0.1, 0.2]))
-    half = faded(stack)
+    half = fade(stack)
     np.testing.assert_allclose(half.gram, np.eye(2) + 0.5 * (np.asarray(stack.gram) - np.eye(2)))
     np.testing.assert_allclose(half.cross, 0.5 + 0.5 * (np.asarray(stack.cross) - 0.5))

@@ -13,8 +13,8 @@ from oracles import backprop
 
 from banditsrl.core.history import History
 from banditsrl.errors import InvalidArgument
-from banditsrl.representations.network import Layer, Network, Weights
-from banditsrl.selection.training import Training, _dealt, trained
+from banditsrl.representations.network import Layer, Network, NetworkWeights
+from banditsrl.selection.training import Training, _deal_batch, train
 
 X, A, M, HIDDEN, D = 12, 3, 4, 5, 3
 CAPACITY = 64
@@ -30,16 +30,18 @@ SGD: dict[str, Any] = {
     "optimizer": "sgd", "learning_rate": RATE, "loss_weight": WEIGHT, "batch": BATCH, "passes": 1,
 }  # fmt: skip
 
-program = eqx.filter_jit(trained)
+program = eqx.filter_jit(train)
 
 
-def run(training: Training, weights: Weights, history: History) -> tuple[Weights, Any]:
+def run(
+    training: Training, weights: NetworkWeights, history: History
+) -> tuple[NetworkWeights, Any]:
     with jax.enable_x64(True):
         return program(training, NETWORK, weights, history, KEY)
 
 
-def start(seed: int = 1) -> Weights:
-    """Weights before training; no unit is dead, so that every gradient is at work."""
+def start(seed: int = 1) -> NetworkWeights:
+    """NetworkWeights before training; no unit is dead, so that every gradient is at work."""
     rng = np.random.default_rng(seed)
 
     def normal(*shape: int) -> Any:
@@ -47,7 +49,7 @@ def start(seed: int = 1) -> Weights:
 
     z = np.array([1.0, 2.0, -2.0]) / 3.0
     body = (Layer(normal(M, HIDDEN), normal(HIDDEN) + 1.0), Layer(normal(HIDDEN, D), normal(D)))
-    return Weights(body, normal(D), jnp.asarray(z, dtype=jnp.float32))
+    return NetworkWeights(body, normal(D), jnp.asarray(z, dtype=jnp.float32))
 
 
 def rounds(n: int, certified: Any = (), seed: int = 2, **changes: Any) -> History:
@@ -69,7 +71,7 @@ def rounds(n: int, certified: Any = (), seed: int = 2, **changes: Any) -> Histor
         )
 
 
-def flat(weights: Weights) -> list[Any]:
+def flat(weights: NetworkWeights) -> list[Any]:
     """Matrices, biases and output layer in float64."""
     (one, two), omega = weights.body, weights.omega
     parts = (one.matrix, one.bias, two.matrix, two.bias, omega)
@@ -88,27 +90,27 @@ def gradients(parts: Any, z: Any, history: History, loss: str, explored: Any, ev
     """Of the objective of one batch, and its two losses."""
     x, hidden, phi = forward(parts, history, explored)
     error = phi @ parts[4] - np.asarray(history.rewards)[explored]
-    found = backprop.backward(parts, x, hidden, phi, 2.0 / len(x) * error[:, None] * parts[4])
+    found = backprop.backpropagate(parts, x, hidden, phi, 2.0 / len(x) * error[:, None] * parts[4])
     found[4] = 2.0 / len(x) * error @ phi
     x, hidden, of_all = forward(parts, history, every)
-    value, slope = backprop.spectral(loss, of_all, phi, z)
-    regular = backprop.backward(parts, x, hidden, of_all, WEIGHT * slope)
+    value, slope = backprop.spectral_loss(loss, of_all, phi, z)
+    regular = backprop.backpropagate(parts, x, hidden, of_all, WEIGHT * slope)
     return [a + b for a, b in zip(found, regular, strict=True)], ((error**2).mean(), value)
 
 
-def turned_down(z: Any, parts: Any, history: History, every: Any) -> Any:
-    u, _ = backprop.unit(forward(parts, history, every)[2])
+def descend_by_hand(z: Any, parts: Any, history: History, every: Any) -> Any:
+    u, _ = backprop.normalise(forward(parts, history, every)[2])
     design = u.T @ u / len(u)
     moved = z - 0.2 * (design @ z - (z @ design @ z) * z)
     return moved / np.linalg.norm(moved)
 
 
-def assert_close(weights: Weights, parts: Any) -> None:
+def assert_close(weights: NetworkWeights, parts: Any) -> None:
     for found, expected in zip(flat(weights), parts, strict=True):
         np.testing.assert_allclose(found, expected, **FLOAT32)
 
 
-def assert_same(one: Weights, other: Weights) -> None:
+def assert_same(one: NetworkWeights, other: NetworkWeights) -> None:
     for a, b in zip(jax.tree.leaves(one), jax.tree.leaves(other), strict=True):
         np.testing.assert_array_equal(a, b)
 
@@ -125,11 +127,11 @@ def test_a_step_is_that_of_back_propagation_by_hand(loss: str) -> None:
     assert all(np.abs(slope).max() > 1e-3 for slope in slopes)
     assert_close(after, [p - RATE * g for p, g in zip(parts, slopes, strict=True)])
     np.testing.assert_allclose(losses, expected, **FLOAT32)
-    expected_z = turned_down(z, parts, history, whole) if loss == "rayleigh" else z
+    expected_z = descend_by_hand(z, parts, history, whole) if loss == "rayleigh" else z
     np.testing.assert_allclose(after.z, expected_z, **FLOAT32)
 
 
-def dealt(training: Training, history: History) -> list[Any]:
+def batches_of(training: Training, history: History) -> list[Any]:
     """The batches of one training."""
     n, marks = int(history.n), np.asarray(history.certified)
     explored = np.flatnonzero(~marks[:n]).astype(np.int32)
@@ -141,28 +143,30 @@ def dealt(training: Training, history: History) -> list[Any]:
     return [
         jax.tree.map(
             np.asarray,
-            _deal(training, jnp.asarray(i, jnp.int32), jnp.asarray(padded), *sizes, salt),
+            deal_batch(training, jnp.asarray(i, jnp.int32), jnp.asarray(padded), *sizes, salt),
         )
         for i in steps
     ]
 
 
-_deal = eqx.filter_jit(_dealt)
+deal_batch = eqx.filter_jit(_deal_batch)
 
 
 @pytest.mark.parametrize("loss", ["none", "weak", "rayleigh"])
-def test_a_pass_with_certified_rounds_and_an_incomplete_batch_is_replayed(loss: str) -> None:
+def test_a_pass_with_certified_rounds_and_an_incomplete_batch_is_that_by_hand(
+    loss: str,
+) -> None:
     training, weights = Training(loss=loss, **SGD), start()
     history = rounds(10, certified=[0, 3, 4, 8])
     after, losses = run(training, weights, history)
     parts, z = flat(weights), np.asarray(weights.z, dtype=float)
-    batches = dealt(training, history)
+    batches = batches_of(training, history)
     assert [batch.valid.sum() for batch in batches] == [4, 4, 2]
     for batch in batches:
         explored, every = (side[batch.valid > 0] for side in (batch.explored, batch.every))
         slopes, expected = gradients(parts, z, history, loss, explored, every)
         if loss == "rayleigh":
-            z = turned_down(z, parts, history, every)
+            z = descend_by_hand(z, parts, history, every)
         parts = [p - RATE * g for p, g in zip(parts, slopes, strict=True)]
     assert_close(after, parts)
     np.testing.assert_allclose(after.z, z, **FLOAT32)
@@ -180,7 +184,7 @@ def test_weights_carry_over_from_phase_to_phase() -> None:
     assert_close(weights, parts)
 
 
-def test_adam_is_adam() -> None:
+def test_adam_takes_the_steps_of_its_formula() -> None:
     settings = {**SGD, "optimizer": "adam", "learning_rate": 0.01, "passes": 3}
     weights, history, whole = start(), rounds(BATCH), np.arange(BATCH)
     after, _ = run(Training(loss="none", **settings), weights, history)
@@ -202,7 +206,7 @@ def test_the_squared_error_of_all_rounds_is_added_with_its_weight() -> None:
     history = rounds(8, certified=[1, 2, 5, 7])
     after, _ = run(training, weights, history)
     parts, z = flat(weights), np.zeros(D)
-    for batch in dealt(training, history):
+    for batch in batches_of(training, history):
         of_explored, _ = gradients(parts, z, history, "none", batch.explored, batch.every)
         of_all, _ = gradients(parts, z, history, "none", batch.every, batch.every)
         slopes = [a + 0.5 * b for a, b in zip(of_explored, of_all, strict=True)]
@@ -236,7 +240,7 @@ def test_the_squared_error_never_sees_a_certified_round() -> None:
     assert_close(expected, parts)
 
 
-def test_the_spectral_loss_sees_where_certified_rounds_were_but_not_what_they_paid() -> None:
+def test_the_spectral_loss_sees_certified_rounds_but_not_their_rewards() -> None:
     training, weights, certified = Training(loss="weak", **SGD), start(), [1, 2, 5, 7]
     expected, _ = run(training, weights, rounds(8, certified))
     found, _ = run(training, weights, rounds(8, certified, rewards=np.nan))
@@ -246,7 +250,7 @@ def test_the_spectral_loss_sees_where_certified_rounds_were_but_not_what_they_pa
         assert not np.allclose(found.body[0].matrix, expected.body[0].matrix, rtol=1e-3)
 
 
-def test_what_lies_beyond_the_last_round_is_not_looked_at() -> None:
+def test_training_does_not_look_beyond_the_last_round() -> None:
     training, weights, history = Training(loss="weak", **SGD), start(), rounds(6)
     expected, _ = run(training, weights, history)
     with jax.enable_x64(True):
@@ -268,7 +272,7 @@ def test_without_one_batch_of_explored_rounds_nothing_is_trained(n: int, certifi
 
 def test_every_pass_visits_every_round_once_and_explored_ones_in_turn() -> None:
     training, certified = Training(batch=4, passes=3), [0, 3, 4, 8]
-    batches = dealt(training, rounds(10, certified))
+    batches = batches_of(training, rounds(10, certified))
     assert len(batches) == 9
     orders = []
     for at in range(3):
@@ -289,7 +293,7 @@ def test_a_pass_may_be_as_long_as_the_explored_rounds() -> None:
     history = rounds(10, certified)
     n, n_explored = jnp.asarray(10), jnp.asarray(6)
     assert int(training.n_updates(n, n_explored)) == 10  # 5 passes over 6 in steps of 4
-    batches = dealt(training, history)[:10]
+    batches = batches_of(training, history)[:10]
     for at in range(5):
         seen = [b.explored[b.valid > 0] for b in batches[2 * at : 2 * at + 2]]
         assert sorted(np.concatenate(seen)) == [1, 2, 5, 6, 7, 9]
@@ -329,7 +333,7 @@ def test_a_phase_takes_its_passes_in_steps_of_a_batch() -> None:
         assert int(training.n_updates(jnp.asarray(n), jnp.asarray(explored))) == expected
 
 
-def test_the_cosine_schedule_falls_to_nothing_over_the_steps_that_are_taken() -> None:
+def test_the_cosine_schedule_falls_to_zero_over_the_steps_that_are_taken() -> None:
     """Including when the number of steps is capped."""
     training = Training(
         loss="none", optimizer=TICKING, batch=4, passes=3, schedule="cosine", max_updates=5

@@ -1,11 +1,11 @@
-"""The paper's linear findings, at a size that keeps the tests fast; the full size is in docs/.
+"""Do the paper's linear findings hold? Tested at a small size; docs/findings.md has the full size.
 
-Generated problems, seeds fixed beforehand (0, 1, ...), none selected.
+Problems are generated from seeds 0, 1, ..., which were fixed beforehand and not selected.
 """
 
 import numpy as np
 import pytest
-from halves import half, run
+from second_half import second_half_regret, simulate_seeds
 
 import banditsrl
 
@@ -13,30 +13,30 @@ import banditsrl
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_with_an_hls_candidate_banditsrl_stops_exploring(seed: int) -> None:
     problem = banditsrl.make_problem("vardim-realizable", seed=seed)
-    linucb = run(problem, "banditsrl-linucb", 10_000)
-    assert (half(linucb) == 0).sum() >= 38
+    linucb = simulate_seeds(problem, "banditsrl-linucb", 10_000)
+    assert (second_half_regret(linucb) == 0).sum() >= 38
     assert linucb.wrong.max() == 0
 
 
-def test_without_an_hls_candidate_regret_goes_on() -> None:
+def test_without_an_hls_candidate_regret_keeps_growing() -> None:
     problem = banditsrl.make_problem("vardim-no-hls", seed=0)
     for name in ("banditsrl-linucb", "banditsrl-egreedy"):
-        added = half(run(problem, name, 10_000))
+        added = second_half_regret(simulate_seeds(problem, name, 10_000))
         assert added.mean() > 2 * added.std(ddof=1) / np.sqrt(40)
 
 
 def test_the_eig_loss_is_blind_on_redundant_features() -> None:
     problem = banditsrl.make_problem("vardim-weak-hls", seed=0)
-    eig = run(problem, "banditsrl-linucb", 5_000, loss="eig")
-    span = run(problem, "banditsrl-linucb", 5_000, loss="span")
+    eig = simulate_seeds(problem, "banditsrl-linucb", 5_000, loss="eig")
+    span = simulate_seeds(problem, "banditsrl-linucb", 5_000, loss="span")
     hits = [(result.final_representation == 0).sum() for result in (eig, span)]
-    assert hits[0] <= 40 / 6 + 3 * np.sqrt(40 * 5 / 36)  # chance, and three deviations
+    assert hits[0] <= 40 / 6 + 3 * np.sqrt(40 * 5 / 36)  # chance plus three standard deviations
     assert hits[1] >= 34
 
 
-def test_misspecified_candidates_leave_and_realizable_ones_stay() -> None:
+def test_misspecified_candidates_are_eliminated_and_realizable_ones_are_not() -> None:
     problem = banditsrl.make_problem("vardim-misspecified", seed=0)
-    result = run(problem, "banditsrl-linucb", 10_000, offset="tight")
+    result = simulate_seeds(problem, "banditsrl-linucb", 10_000, offset="tight")
     realizable = np.array([claim.realizable for claim in problem.claims])
     active = result.reports["active"]
     assert active[:, :, realizable].all()

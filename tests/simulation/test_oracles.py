@@ -157,6 +157,6 @@ def test_the_ball_of_the_plain_oracle_holds_the_best_parameter_it_allows() -> No
     for _ in range(5000):
         theta = theta - 1e-3 * features.T @ (features @ theta - rewards)
         theta = theta * min(1.0, B / np.linalg.norm(theta))
-    found = plain.ball_fit(features, rewards, B)
+    found = plain.fit_in_ball(features, rewards, B)
     np.testing.assert_allclose(found, theta, atol=1e-9)
     assert np.linalg.norm(np.linalg.lstsq(features, rewards, rcond=None)[0]) > B

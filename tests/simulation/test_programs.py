@@ -16,9 +16,10 @@ import banditsrl
 PROGRAM = """
 import json, sys
 import jax, banditsrl
-from banditsrl.engines.local import use_compilation_cache
+from banditsrl.core.files import cache_dir
+from banditsrl.numerics.process import use_compilation_cache
 
-use_compilation_cache()
+use_compilation_cache(cache_dir() / "compiled")
 jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
 seen = []
 jax.monitoring.register_event_listener(lambda event, **_: seen.append(event))

@@ -164,7 +164,8 @@ def test_wrong_certificates_are_counted_with_their_cost() -> None:
     result = banditsrl.simulate(problem, policy, horizon=2000, seeds=4, steps=[1000, 2000])
     assert (result.wrong[:, -1] > 100).all()
     assert np.allclose(result.wrong, result.wrong_regret)  # every wrong round costs one
-    assert (result.wrong_share[:, -1] == np.diff(result.wrong, axis=1)[:, 0] / 1000).all()
+    late = np.diff([result.wrong, result.certified, result.trivial], axis=2)[:, :, 0]
+    assert (result.wrong_share[:, -1] == late[0] / (late[1] + late[2])).all()
 
 
 @pytest.mark.parametrize("noise", ["gaussian", "bernoulli", "none"])

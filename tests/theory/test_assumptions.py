@@ -1,20 +1,23 @@
+"""Is each violated assumption named in one sentence?"""
+
 import numpy as np
 import pytest
 
-from banditsrl.problems.finite import Candidate, FiniteProblem
+from banditsrl.problems.finite import FiniteProblem
 from banditsrl.problems.synthetic import vardim
-from banditsrl.theory.assumptions import violations
+from banditsrl.representations.table import Table
+from banditsrl.theory.assumptions import list_violations
 from banditsrl.theory.diagnosis import diagnose
 
 MEANS = [[0.5, -0.5], [0.4, -0.4]]
-HLS = Candidate(np.array([[[1.0], [-1.0]], [[0.8], [-0.8]]]), np.array([0.5]), True)
-WRONG = Candidate(np.array([[[1.0], [0.5]], [[1.0], [0.6]]]), np.array([0.1]), False)
-LUCKY = Candidate(np.array([[[1.0], [3.0]], [[0.8], [2.0]]]), np.array([0.5]), False)
+HLS = Table([[[1.0], [-1.0]], [[0.8], [-0.8]]])
+WRONG = Table([[[1.0], [0.5]], [[1.0], [0.6]]])
+LUCKY = Table([[[1.0], [3.0]], [[0.8], [2.0]]])
 
 
 def found(means, *candidates, **settings):
     problem = FiniteProblem(means, candidates, **{"noise": "none", **settings})
-    return violations(problem, [diagnose(problem, k) for k in range(len(candidates))])
+    return list_violations(problem, [diagnose(problem, k) for k in range(len(candidates))])
 
 
 def test_a_problem_inside_the_assumptions_violates_none():
@@ -41,7 +44,7 @@ def test_mean_rewards_above_one_are_named_but_only_where_they_can_occur():
 def test_predictions_are_bounded_over_the_whole_ball():
     """theta = (0.5, 0) is as long as before, but the ball turns it towards the long feature."""
     long = np.array([[[1.0, 0.0], [-1.0, 4.0]], [[0.8, 1.0], [-0.8, 1.0]]])
-    (sentence,) = found(MEANS, Candidate(long, np.array([0.5, 0.0]), True))
+    (sentence,) = found(MEANS, long)
     assert sentence == (
         "Predictions must satisfy |phi.theta| <= 1 for every theta in the ball, "
         f"but L B reaches {0.5 * np.sqrt(17.0):.3g}."
@@ -50,14 +53,14 @@ def test_predictions_are_bounded_over_the_whole_ball():
 
 def test_two_optimal_actions_leave_no_gap():
     features = np.array([[[1.0], [1.0]], [[0.8], [-0.8]]])
-    sentences = found([[0.5, 0.5], [0.4, -0.4]], Candidate(features, np.array([0.5]), True))
+    sentences = found([[0.5, 0.5], [0.4, -0.4]], features)
     assert sentences == (
         "The smallest gap must be positive, but some context has two optimal actions.",
     )
 
 
 def test_redundant_realizable_representations_are_listed():
-    twice = Candidate(np.repeat(HLS.features, 2, axis=-1), np.array([0.25, 0.25]), True)
+    twice = np.repeat(HLS.features, 2, axis=-1)
     sentences = found(MEANS, HLS, twice)
     assert sentences == (
         "Realizable representations must not be redundant, but representation 1 is.",
@@ -93,7 +96,7 @@ def test_a_representation_that_fits_some_policy_has_unknown_misspecification():
 
 def test_the_papers_own_problem_violates_the_bounds_on_rewards_and_predictions():
     problem = vardim(variant="realizable", seed=0)
-    sentences = violations(problem, [diagnose(problem, k) for k in range(6)])
+    sentences = list_violations(problem, [diagnose(problem, k) for k in range(6)])
     assert [sentence.split(",")[0] for sentence in sentences] == [
         "Rewards must satisfy |y| <= 1 almost surely",
         "Rewards must satisfy |y| <= 1",

@@ -1,4 +1,4 @@
-"""Does the diagnosis follow the definitions? Each property computed from its own definition."""
+"""Does the diagnosis follow the definitions? Each property is computed again from its own."""
 
 import math
 from typing import Any
@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 
 import banditsrl
 from banditsrl.errors import InvalidArgument, InvalidType
-from banditsrl.problems.finite import Candidate, FiniteProblem
+from banditsrl.problems.finite import FiniteProblem
 from banditsrl.problems.synthetic import mixing, vardim
-from banditsrl.representations.table import Given, Table
+from banditsrl.representations import Given, Table
 from banditsrl.theory.diagnosis import Diagnosis, diagnose
 
 Floats = NDArray[np.float64]
@@ -246,7 +246,7 @@ def test_an_index_that_names_no_candidate_is_refused(index: int) -> None:
         np.ones((4, 5, 2)),
         np.ones((20, 4, 2)),
         Given(n_actions=5, dim=2),
-        Candidate(np.ones((3, 5, 2)), np.ones(2), True),
+        Table(np.ones((3, 5, 2))),
     ],
 )
 def test_a_representation_of_another_problem_is_refused(source: Any) -> None:

@@ -1,4 +1,4 @@
-"""The times are found again by scanning t with formulas written out in plain Python."""
+"""Are the times right? They are found again by scanning t, with the formulas in plain Python."""
 
 import itertools
 import math
@@ -7,21 +7,17 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from banditsrl.problems.finite import Candidate, FiniteProblem
+from banditsrl.problems.finite import FiniteProblem
 from banditsrl.problems.synthetic import vardim
+from banditsrl.representations.table import Table
 from banditsrl.theory.guarantees import theory
 
 SIGMA, LAM, DELTA, GAP, N_ACTIONS = 0.3, 4.0, 0.05, 0.8, 2
 POWERS = [2**j for j in range(1, 400)]
 
-HLS = Candidate(np.array([[[1.0], [-1.0]], [[0.8], [-0.8]]]), np.array([0.5]), True, "hls")
-FLAT = Candidate(  # optimal actions on one line
-    np.array([[[1.0, 0.0], [-1.0, 1.0]], [[0.8, 0.0], [-0.8, 1.0]]]),
-    np.array([0.5, 0]),
-    True,
-    "flat",
-)
-WRONG = Candidate(np.array([[[1.0], [0.5]], [[1.0], [0.6]]]), np.array([0.1]), False, "wrong")
+HLS = Table([[[1.0], [-1.0]], [[0.8], [-0.8]]])
+FLAT = Table([[[1.0, 0.0], [-1.0, 1.0]], [[0.8, 0.0], [-0.8, 1.0]]])  # optimal actions on one line
+WRONG = Table([[[1.0], [0.5]], [[1.0], [0.6]]])
 
 
 def small_problem(*candidates, **settings):
@@ -119,7 +115,7 @@ def test_elimination_is_the_first_power_of_two_beyond_the_misspecified_ones(resu
 
 
 @pytest.mark.parametrize(("base", "loss"), CASES)
-def test_selection_is_the_first_power_of_two_that_the_proof_asks_for(results, base, loss):
+def test_selection_is_the_first_power_of_two_that_satisfies_the_proof(results, base, loss):
     result = results[base, loss]
 
     def selected(t):
@@ -196,12 +192,7 @@ def test_a_single_representation_is_never_reset(base):
 
 @pytest.mark.parametrize(("loss", "reduce"), [("eig", max), ("bic", min)])
 def test_without_hls_the_bound_grows_with_the_horizon(loss, reduce):
-    other = Candidate(
-        np.concatenate([FLAT.features, -(FLAT.features[..., :1] ** 2)], axis=-1),
-        np.array([0.5, 0.0, 0.0]),
-        True,
-        "wider",
-    )
+    other = Table(np.concatenate([FLAT.features, -(FLAT.features[..., :1] ** 2)], axis=-1))
     problem = small_problem(FLAT, other)
     result = theory(problem, loss=loss, delta=DELTA, lam=LAM, horizon=10**6)
     each = [rbar(1e6, facts(c), level_at(1e6, 2), "linucb", loss) for c in (FLAT, other)]

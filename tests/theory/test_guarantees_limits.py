@@ -1,4 +1,4 @@
-"""What the theory says when a promise can not be made, and what it refuses."""
+"""What does `theory` return when the paper guarantees nothing, and which inputs does it refuse?"""
 
 import math
 
@@ -6,17 +6,13 @@ import numpy as np
 import pytest
 
 from banditsrl.errors import InvalidArgument
-from banditsrl.problems.finite import Candidate, FiniteProblem
+from banditsrl.problems.finite import FiniteProblem
+from banditsrl.representations.table import Table
 from banditsrl.theory.guarantees import theory
 
-HLS = Candidate(np.array([[[1.0], [-1.0]], [[0.8], [-0.8]]]), np.array([0.5]), True, "hls")
-FLAT = Candidate(  # optimal actions on one line
-    np.array([[[1.0, 0.0], [-1.0, 1.0]], [[0.8, 0.0], [-0.8, 1.0]]]),
-    np.array([0.5, 0]),
-    True,
-    "flat",
-)
-WRONG = Candidate(np.array([[[1.0], [0.5]], [[1.0], [0.6]]]), np.array([0.1]), False, "wrong")
+HLS = Table([[[1.0], [-1.0]], [[0.8], [-0.8]]])
+FLAT = Table([[[1.0, 0.0], [-1.0, 1.0]], [[0.8, 0.0], [-0.8, 1.0]]])  # optimal actions on one line
+WRONG = Table([[[1.0], [0.5]], [[1.0], [0.6]]])
 
 
 def small_problem(*candidates, **settings):
@@ -24,7 +20,7 @@ def small_problem(*candidates, **settings):
 
 
 def test_an_unknown_misspecification_makes_every_later_time_infinite():
-    fits = Candidate(np.array([[[1.0], [3.0]], [[0.8], [2.0]]]), np.array([0.5]), False, "lucky")
+    fits = Table([[[1.0], [3.0]], [[0.8], [2.0]]])
     result = theory(small_problem(HLS, FLAT, fits), delta=0.05, lam=4.0, horizon=100)
     assert result.tau_elim == result.tau_hls == result.tau_glrt == result.bound == math.inf
     assert result.tau_alg < math.inf
@@ -32,25 +28,28 @@ def test_an_unknown_misspecification_makes_every_later_time_infinite():
     assert any("that of representation 2 is unknown" in text for text in result.violations)
 
 
-def test_nothing_is_promised_without_a_realizable_representation():
+def test_nothing_is_guaranteed_without_a_realizable_representation():
     result = theory(small_problem(WRONG), delta=0.05, lam=4.0, horizon=100)
     assert {value for _, value, _ in result.as_rows()} == {math.inf}
-    assert result.notes == ("Nothing is promised: no representation is realizable.",)
+    assert result.notes == ("The paper guarantees nothing here: no representation is realizable.",)
 
 
 def test_a_zero_gap_leaves_every_time_infinite_and_says_so():
     features = np.array([[[1.0], [1.0]], [[0.8], [-0.8]]])
-    tied = FiniteProblem([[0.5, 0.5], [0.4, -0.4]], (Candidate(features, np.array([0.5]), True),))
+    tied = FiniteProblem([[0.5, 0.5], [0.4, -0.4]], (features,))
     result = theory(tied, delta=0.05, lam=4.0)
     assert result.tau_glrt == result.bound_single == math.inf
-    assert any("found at no t up to 2^900: tau_glrt" in note for note in result.notes)
+    assert any(
+        "No t up to 2^900 satisfies the inequality, so these times are infinite: tau_glrt" in note
+        for note in result.notes
+    )
 
 
 def test_the_product_in_linucbs_theorem_is_flagged_where_it_is_not_safe():
     careful = theory(small_problem(HLS, FLAT, noise_std=0.5), delta=0.05, lam=4.0)
     assert not any("multiplies" in note for note in careful.notes)
     noiseless = theory(small_problem(HLS, FLAT, noise="none"), delta=0.05, lam=4.0)
-    assert any("multiplies where its proof adds" in note for note in noiseless.notes)
+    assert any("multiplies two terms that its proof adds" in note for note in noiseless.notes)
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,5 @@
-"""The command line."""
+"""The command line: `commands.py` has the commands, `options.py` their options."""
 
-from banditsrl.cli.main import main
+from banditsrl.cli.commands import main
 
 __all__ = ["main"]

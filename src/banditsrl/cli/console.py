@@ -1,4 +1,4 @@
-"""What does a person see while it runs? Progress on a terminal, or plain lines without one."""
+"""What does a person see on the console? Messages, progress, and the table of final numbers."""
 
 import math
 import sys
@@ -13,37 +13,40 @@ from rich.text import Text
 
 from banditsrl.engines.jobs import Status
 from banditsrl.engines.progress import Display, Snapshot
-from banditsrl.reports.summary import Row
+from banditsrl.reports.number_format import format_count
+from banditsrl.reports.run_summary import SummaryRow
 
 messages = Console(stderr=True)
 
 PLAIN_SECONDS, LIVE_SECONDS = 5.0, 0.5
-"""Between two plain lines, and between two refreshes of a terminal."""
+"""Time between two plain lines, and between two refreshes of a terminal."""
 
 
-def say(text: str, *, error: bool = False) -> None:
-    """One message on standard error."""
+def print_message(text: str, *, error: bool = False) -> None:
+    """Print one message on standard error."""
     mark = "[red]error:[/red] " if error else ""
     messages.print(mark, end="", highlight=False)
     messages.print(text, highlight=False, markup=False, soft_wrap=True)
 
 
 def make_display(*, quiet: bool) -> Display | None:
-    """The display that fits where standard error goes."""
+    """Return the display of progress that suits standard error: a terminal or a file."""
     if quiet:
         return None
     return LiveDisplay() if messages.is_terminal else PlainDisplay()
 
 
 class PlainDisplay:
-    """One line every few seconds, for files and pipes."""
+    """Prints lines every few seconds, for files and pipes."""
 
     every = PLAIN_SECONDS
 
     def show(self, snapshot: Snapshot) -> None:
-        """Print a line, and one per worker."""
-        lines = [overall(snapshot)]
-        lines += [f"  worker {name}: {doing(s)}" for name, s in sorted(snapshot.workers.items())]
+        """Print a line for the whole, and one per worker."""
+        lines = [format_progress(snapshot)]
+        lines += [
+            f"  worker {name}: {format_status(s)}" for name, s in sorted(snapshot.workers.items())
+        ]
         sys.stderr.write("\n".join(lines) + "\n")
         sys.stderr.flush()
 
@@ -53,7 +56,7 @@ class PlainDisplay:
 
 
 class LiveDisplay:
-    """Bars that stay in place."""
+    """Draws progress bars that stay in place, for terminals."""
 
     every = LIVE_SECONDS
 
@@ -61,86 +64,85 @@ class LiveDisplay:
         self._live = Live(console=messages, auto_refresh=False, transient=True)
 
     def show(self, snapshot: Snapshot) -> None:
-        """Draw everything again."""
+        """Draw all bars again."""
         if not self._live.is_started:
             self._live.start()
-        self._live.update(drawing(snapshot), refresh=True)
+        self._live.update(draw_progress(snapshot), refresh=True)
 
     def end(self, snapshot: Snapshot) -> None:
-        """Leave one line on the screen."""
+        """Replace the bars by one last line."""
         self._live.stop()
-        messages.print(overall(snapshot), highlight=False)
+        messages.print(format_progress(snapshot), highlight=False)
 
 
-def drawing(snapshot: Snapshot) -> Group:
-    """A bar for the whole and one for each worker."""
+def draw_progress(snapshot: Snapshot) -> Group:
+    """Return a progress bar for the whole and one for each worker."""
     grid = Table.grid(padding=(0, 1))
-    grid.add_row("all", ProgressBar(100, 100 * snapshot.share, width=30), overall(snapshot))
+    grid.add_row("all", ProgressBar(100, 100 * snapshot.share, width=30), format_progress(snapshot))
     for name, status in sorted(snapshot.workers.items()):
         share = 100 * status.done / max(status.total, 1)
-        grid.add_row(Text(name), ProgressBar(100, share, width=30), Text(doing(status)))
+        grid.add_row(Text(name), ProgressBar(100, share, width=30), Text(format_status(status)))
     return Group(grid)
 
 
-def overall(snapshot: Snapshot) -> str:
-    """The whole in one line.
+def format_progress(snapshot: Snapshot) -> str:
+    """Return the progress of the whole in one line.
 
     Example:
-        >>> overall(Snapshot(3, 10, 0.25, 12_000.0, 41.5, 90.0, {}))
+        >>> format_progress(Snapshot(3, 10, 0.25, 12_000.0, 41.5, 90.0, {}))
         '3 of 10 runs, 25%, 12 thousand steps/s, regret so far 41.5, 2 min left'
     """
     parts = [
-        f"{snapshot.n_finished} of {counted(snapshot.n_jobs, 'run')}",
+        f"{snapshot.n_finished} of {format_count(snapshot.n_jobs, 'run')}",
         f"{snapshot.share:.0%}",
-        f"{amount(snapshot.steps_per_second)} steps/s",
+        f"{format_amount(snapshot.steps_per_second)} steps/s",
     ]
     if not math.isnan(snapshot.regret):
         parts.append(f"regret so far {snapshot.regret:.1f}")
     if snapshot.n_finished < snapshot.n_jobs:
-        parts.append(f"{duration(snapshot.seconds_left)} left")
+        parts.append(f"{format_duration(snapshot.seconds_left)} left")
     return ", ".join(parts)
 
 
-def doing(status: Status) -> str:
-    """What a worker does, in one line."""
+def format_status(status: Status) -> str:
+    """Return what a worker is doing, in one line."""
     share = status.done / max(status.total, 1)
     return f"{status.label}, {share:.0%}, regret so far {status.regret:.1f}"
 
 
-def duration(seconds: float) -> str:
-    """A time for people.
+def format_duration(seconds: float) -> str:
+    """Return a time in its largest sensible unit.
 
     Example:
-        >>> duration(7.2), duration(200), duration(7300), duration(float("inf"))
-        ('7 s', '3 min', '2.0 h', 'some time')
+        >>> [format_duration(seconds) for seconds in (7.2, 200, 7300, float("inf"))]
+        ['7 s', '3 min', '2.0 h', 'unknown time']
     """
     if not math.isfinite(seconds):
-        return "some time"
+        return "unknown time"
     if seconds < 60:
         return f"{max(seconds, 1):.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
 
 
-def counted(number: int, word: str) -> str:
-    """A number of things."""
-    return f"{number:,} {word}" if number == 1 else f"{number:,} {word}s"
+def format_amount(number: float) -> str:
+    """Return a large number in words.
 
-
-def amount(number: float) -> str:
-    """A large number in words."""
+    Example:
+        >>> format_amount(438), format_amount(12_000)
+        ('438', '12 thousand')
+    """
     for size, word in ((1e9, "billion"), (1e6, "million"), (1e3, "thousand")):
         if number >= size:
             return f"{number / size:.3g} {word}"
     return f"{number:.3g}"
 
 
-def summary_table(title: str, rows: list[Row]) -> Table:
-    """The final figures of every curve."""
-    seeds = sorted({row.n_seeds for row in rows})
-    horizons = sorted({row.horizon for row in rows})
+def build_summary_table(title: str, rows: list[SummaryRow]) -> Table:
+    """Return the final numbers of every curve as a table for the terminal."""
+    seeds = "/".join(str(n) for n in sorted({row.n_seeds for row in rows}))
+    horizons = "/".join(f"{n:,}" for n in sorted({row.horizon for row in rows}))
     table = Table(
-        title=f"{title}: {'/'.join(map(str, seeds))} seeds, "
-        f"{'/'.join(f'{horizon:,}' for horizon in horizons)} steps",
+        title=f"{title}: {seeds} {'seed' if seeds == '1' else 'seeds'}, {horizons} steps",
         box=SIMPLE_HEAD,
         padding=(0, 1, 0, 0),
         pad_edge=False,
@@ -153,20 +155,22 @@ def summary_table(title: str, rows: list[Row]) -> Table:
     for panel, group in groupby(rows, key=lambda row: row.panel):
         table.add_row(Text(panel, style="bold"))
         for row in group:
-            table.add_row(Text(f"  {row.policy}"), *_numbers(row))
+            table.add_row(Text(f"  {row.policy}"), *_format_row(row))
     table.caption = (
+        "regret ± s.e.: final regret, mean over seeds, with its standard error\n"
         "2nd half: regret added after half of the steps\n"
-        "flat: seeds that added none\n"
-        "cert.: share certified in the last tenth\n"
-        "wrong, cost: share certified wrongly, and its regret"
+        "flat: number of seeds that added no regret there\n"
+        "cert.: share of the rounds of the last tenth that were certified\n"
+        "wrong: share of all certified rounds whose action was not the best\n"
+        "cost: regret of those wrong rounds, per seed"
     )
     return table
 
 
-def _numbers(row: Row) -> tuple[str, ...]:
-    error = "" if math.isnan(row.stderr) else f" ± {row.stderr:.1f}"  # one seed has none
+def _format_row(row: SummaryRow) -> tuple[str, ...]:
+    stderr = "" if math.isnan(row.stderr) else f" ± {row.stderr:.1f}"  # nan for a single seed
     return (
-        f"{row.regret:.1f}{error}",
+        f"{row.regret:.1f}{stderr}",
         f"{row.second_half:.2f}",
         f"{row.flat_seeds}/{row.n_seeds}",
         f"{row.certified:.1%}",

@@ -1,9 +1,17 @@
-"""What happens between a command and its results? Plan, announce, run, report, exit status."""
+"""How does a command become results? It plans, announces, runs what is missing, and reports.
+
+commands.run, .sweep, .reproduce
+-> execute_cells    here: everything below, in order
+-> plan_sweep       experiments/planning.py: which runs there are, and which are missing
+-> record_plan      experiments/sweep_file.py: what was asked for
+-> run_plan         engines/progress.py: the missing runs, with progress
+-> read_result      experiments/cell_results.py: the stored tables
+-> write_report     reports/page.py: the page
+"""
 
 import json
 import shlex
 import sys
-import tempfile
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -14,28 +22,44 @@ from typing import Any
 import typer
 from rich.console import Console
 
-from banditsrl.cli.console import counted, duration, make_display, say, summary_table
-from banditsrl.engines.engine import Engine, make_engine
-from banditsrl.engines.progress import carry_out
-from banditsrl.experiments import sweep_file as ledger
-from banditsrl.experiments.cell_results import as_numbers, stored_result
-from banditsrl.experiments.environment import n_cores
-from banditsrl.experiments.planning import Cell, Plan, Planned, plan
+from banditsrl.cli.console import (
+    build_summary_table,
+    format_duration,
+    make_display,
+    print_message,
+)
+from banditsrl.core.scratch import scratch_folder
+from banditsrl.engines.engine import make_engine
+from banditsrl.engines.jobs import Outcome
+from banditsrl.engines.progress import run_plan
+from banditsrl.experiments.cell_results import read_result, result_to_json
+from banditsrl.experiments.environment import count_cores
+from banditsrl.experiments.planning import CellRequest, PlannedCell, SweepPlan, plan_sweep
 from banditsrl.experiments.store import Store
+from banditsrl.experiments.sweep_file import record_plan
+from banditsrl.reports.number_format import format_count
 from banditsrl.reports.page import write_report
-from banditsrl.reports.summary import summary_rows
+from banditsrl.reports.run_summary import summarise_result
 from banditsrl.simulation.result import Result
 
-DONE, FAILED, STOPPED = 0, 1, 130
-"""Exit statuses; 2, a wrong command, is given by `cli.main`."""
+SUCCEEDED, FAILED, STOPPED = 0, 1, 130
+"""Exit statuses of a command that runs something; a wrong command exits with 2."""
 
 MAX_NAMED = 10
-"""Failures that are named one by one."""
+"""Failed runs that are named one by one; the others are only counted."""
 
 
 @dataclass(frozen=True)
-class Where:
-    """Where and how runs are done, as given on the command line."""
+class ExecutionOptions:
+    """Where and how runs are executed, as given on the command line.
+
+    Attributes:
+        out: Folder in which runs and the report are kept; None keeps nothing.
+        workers: Number of worker processes; None means one per core.
+        engine: Name of the engine, "local" or "ray".
+        address: Address of the Ray cluster.
+        quiet: Whether progress is hidden.
+    """
 
     out: Path | None
     workers: int | None = None
@@ -45,62 +69,80 @@ class Where:
 
     @property
     def n_workers(self) -> int:
-        """Workers that the expected time is for."""
-        return self.workers or n_cores()
+        """Number of workers on which the expected time is based."""
+        return self.workers or count_cores()
 
 
 @dataclass(frozen=True)
-class Finished:
-    """A plan that was carried out."""
+class ExecutedSweep:
+    """A plan after its runs were executed.
 
-    plan: Plan
+    Attributes:
+        plan: The plan.
+        status: Exit status of the command.
+        page: The report page, if one was written.
+        results: The cells that have finished seeds, with their results.
+    """
+
+    plan: SweepPlan
     status: int
     page: Path | None
-    results: list[tuple[Planned, Result]]  # the cells that have finished seeds
+    results: list[tuple[PlannedCell, Result]]
 
 
 @contextmanager
-def done(cells: Sequence[Cell], where: Where, title: str) -> Iterator[Finished]:
-    """Do what is missing of some cells; without a folder, results live as long as the block."""
-    with tempfile.TemporaryDirectory(prefix="banditsrl-") as temporary:
-        planned = plan(cells, Store(where.out or temporary))
+def execute_cells(
+    cells: Sequence[CellRequest], options: ExecutionOptions, title: str
+) -> Iterator[ExecutedSweep]:
+    """Execute the missing runs of some cells, then read the results and write the report.
+
+    Without `options.out`, runs live in a temporary folder that is removed at the end of the block.
+    """
+    with scratch_folder() as temporary:
+        planned = plan_sweep(cells, Store(options.out or temporary))
         engine = make_engine(
-            where.engine, workers=where.workers, address=where.address, n_jobs=len(planned.jobs)
+            options.engine,
+            workers=options.workers,
+            address=options.address,
+            n_jobs=len(planned.jobs),
         )
         command = shlex.join(["banditsrl", *sys.argv[1:]])
-        ledger.record(planned, title=title, command=command)
-        _announce(planned, where, title)
-        failures = _carried_out(planned, engine, command, where)
-        status = FAILED if failures or planned.refused else DONE
-        with ThreadPoolExecutor(1) as reader:  # while the page is written
-            results = reader.submit(_results, planned)
-            page = _page(planned) if where.out else None
-        yield Finished(planned, status, page, results.result())
+        record_plan(planned, title=title, command=command)
+        _announce_plan(planned, options, title)
+        with _explain_interruption(options):
+            display = make_display(quiet=options.quiet)
+            outcomes = run_plan(planned, engine, command=command, display=display)
+        n_failed = _print_failures(planned, outcomes)
+        status = FAILED if n_failed or planned.refused else SUCCEEDED
+        with ThreadPoolExecutor(1) as reader:  # results are read while the page is written
+            results = reader.submit(_read_results, planned)
+            page = _write_page(planned) if options.out else None
+        yield ExecutedSweep(planned, status, page, results.result())
 
 
-def announce_all(figures: Sequence[Sequence[Cell]], where: Where) -> None:
-    """Say how much several figures are together, before the first one starts."""
-    if not where.quiet and where.out is not None:
+def announce_figures(figures: Sequence[Sequence[CellRequest]], options: ExecutionOptions) -> None:
+    """Print how much work several figures are together, before the first one starts."""
+    if not options.quiet and options.out is not None:
         cells = [cell for figure in figures for cell in figure]
-        _announce(plan(cells, Store(where.out)), where, f"{len(figures)} figures")
+        _announce_plan(plan_sweep(cells, Store(options.out)), options, f"{len(figures)} figures")
 
 
-def write_json(document: Any) -> None:
-    """The one thing that a command with --json prints on standard output."""
+def print_json(document: Any) -> None:
+    """Print a JSON document, the only output of a command with --json on standard output."""
     sys.stdout.write(json.dumps(document, allow_nan=False, ensure_ascii=False) + "\n")
 
 
-def print_summary(finished: Finished, title: str, console: Console) -> None:
-    """A table of final figures on standard output."""
-    rows = summary_rows([(planned.cell.panel, [r]) for planned, r in finished.results])
+def print_summary(executed: ExecutedSweep, title: str, console: Console) -> None:
+    """Print a table of final numbers on standard output."""
+    rows = [summarise_result(planned.cell.panel, result) for planned, result in executed.results]
     if rows:
-        console.print(summary_table(title, rows))
+        console.print(build_summary_table(title, rows))
 
 
-def as_panels(finished: Finished) -> list[tuple[str, list[Result]]]:
-    """Results by panel, in order; of a tuned group only the best, under the group's name."""
+def group_by_panel(executed: ExecutedSweep) -> list[tuple[str, list[Result]]]:
+    """Return results by panel, in order; of a tuned group only the best, under its name."""
     panels: dict[str, dict[str, Result]] = {}
-    for planned, result in finished.results:
+    for planned, result in executed.results:
         name = planned.cell.tuned or result.policy
         here = panels.setdefault(planned.cell.panel, {})
         if name not in here or result.mean[-1] < here[name].mean[-1]:
@@ -108,52 +150,62 @@ def as_panels(finished: Finished) -> list[tuple[str, list[Result]]]:
     return [(panel, list(results.values())) for panel, results in panels.items()]
 
 
-def numbers(finished: Finished) -> list[dict[str, Any]]:
-    """The cells as plain JSON."""
-    return [as_numbers(planned, result) for planned, result in finished.results]
+def results_to_json(executed: ExecutedSweep) -> list[dict[str, Any]]:
+    """Return the results of all cells as plain JSON."""
+    return [result_to_json(planned, result) for planned, result in executed.results]
 
 
-def _announce(planned: Plan, where: Where, title: str) -> None:
+def _announce_plan(planned: SweepPlan, options: ExecutionOptions, title: str) -> None:
     for sentence in planned.refused.values():
-        say(sentence, error=True)
-    if where.quiet:
+        print_message(sentence, error=True)
+    if options.quiet:
         return
-    work = (
-        f"about {duration(planned.seconds(where.n_workers))}" if planned.jobs else "nothing to do"
-    )
-    say(
-        f"{title}: {counted(len(planned.cells), 'curve')}, {counted(planned.n_runs, 'run')}, "
-        f"{planned.n_done} already done, {work} on {counted(where.n_workers, 'worker')}."
+    work = "nothing to do"
+    if planned.jobs:
+        seconds = format_duration(planned.seconds(options.n_workers))
+        work = f"about {seconds} on {format_count(options.n_workers, 'worker')}"
+    print_message(
+        f"{title}: {format_count(len(planned.cells), 'curve')}, "
+        f"{format_count(planned.n_runs, 'run')}, {planned.n_done} already done, "
+        f"{work}."
     )
 
 
-def _carried_out(planned: Plan, engine: Engine, command: str, where: Where) -> list[str]:
-    """What failed, in words; Ctrl-C ends the program with a word on how to go on."""
-    display = make_display(quiet=where.quiet)
+@contextmanager
+def _explain_interruption(options: ExecutionOptions) -> Iterator[None]:
+    """End the program on Ctrl-C with a message that says how to continue."""
     try:
-        outcomes = carry_out(planned, engine, command=command, display=display)
+        yield
     except KeyboardInterrupt:
-        kept = f"What is finished, and checkpoints, are kept in {where.out}; " if where.out else ""
-        say(f"Stopped. {kept}the same command again goes on from there." if kept else "Stopped.")
+        kept = (
+            f" Finished runs and checkpoints are kept in {options.out}; run the same command again "
+            "to continue."
+        )
+        print_message(f"Stopped.{kept if options.out else ''}")
         raise typer.Exit(STOPPED) from None
+
+
+def _print_failures(planned: SweepPlan, outcomes: Sequence[Outcome]) -> int:
+    """Print why runs failed, and return how many did."""
     labels = {job.spec.hash: job.label for job in planned.jobs}
     failed = [(o.run, o.error) for o in outcomes if o.error is not None]
     for run, error in failed[:MAX_NAMED]:
-        say(f"{labels[run]} ({planned.store.folder(run)}) failed: {error}", error=True)
+        print_message(f"{labels[run]} ({planned.store.folder(run)}) failed: {error}", error=True)
     if len(failed) > MAX_NAMED:
-        say(f"{len(failed) - MAX_NAMED} more runs failed; see error.txt in their folders.")
-    return [run for run, _ in failed]
+        more = len(failed) - MAX_NAMED
+        print_message(f"{more} more runs failed; error.txt in their folders says why.")
+    return len(failed)
 
 
-def _results(planned: Plan) -> list[tuple[Planned, Result]]:
-    found = ((each, stored_result(each, planned.store)) for each in planned.cells)
+def _read_results(planned: SweepPlan) -> list[tuple[PlannedCell, Result]]:
+    found = ((each, read_result(each, planned.store)) for each in planned.cells)
     return [(each, result) for each, result in found if result is not None]
 
 
-def _page(planned: Plan) -> Path | None:
+def _write_page(planned: SweepPlan) -> Path | None:
     runs = {run for each in planned.cells for run in each.runs}
     if not any(planned.store.is_finished(run) for run in runs):
         return None
     page = write_report(planned.store.directory)
-    say(f"Report: {page}")
+    print_message(f"Report: {page}")
     return page

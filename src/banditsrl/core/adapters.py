@@ -9,6 +9,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any, Protocol
 
+import equinox as eqx
 import jax.numpy as jnp
 from jax import Array
 from jax.typing import ArrayLike
@@ -159,26 +160,16 @@ class OutsideProblem(Problem):
     """
 
     inner: Any
+    name: str = eqx.field(static=True)
+    n_actions: int = eqx.field(static=True)
+    sigma: float | None = eqx.field(static=True)
+    representations: tuple[Representation, ...]
 
-    @property
-    def name(self) -> str:
-        """The object's name."""
-        return str(self.inner.name)
-
-    @property
-    def n_actions(self) -> int:
-        """The object's number of actions."""
-        return int(self.inner.n_actions)
-
-    @property
-    def sigma(self) -> float | None:
-        """The object's noise level, if it says."""
-        return getattr(self.inner, "sigma", None)
-
-    @property
-    def representations(self) -> tuple[Representation, ...]:
-        """The object's candidate embeddings, if it has any."""
-        return tuple(getattr(self.inner, "representations", ()))
+    def __init__(self, inner: Any) -> None:
+        self.inner = inner
+        self.name, self.n_actions = str(inner.name), int(inner.n_actions)
+        self.sigma = getattr(inner, "sigma", None)
+        self.representations = tuple(getattr(inner, "representations", ()))
 
     @property
     def n_contexts(self) -> int | None:

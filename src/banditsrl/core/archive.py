@@ -1,12 +1,12 @@
-"""How do arrays and a few words about them go to disk? One file, in one piece or not at all.
+"""How are arrays and a small header kept in one file? As a NumPy archive with a checksum.
 
-The file is written under another name, synced and renamed, and carries a checksum: who reads it
-gets what was written, or is told that it is damaged.
+The file is written in one piece (see `core.files`). Whoever reads it gets exactly what was written,
+or the exception `Damaged`.
 """
 
 import hashlib
 import json
-import os
+import tokenize
 import zipfile
 import zlib
 from collections.abc import Sequence
@@ -16,43 +16,41 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from banditsrl.core.files import write_file
+
 HEADER = "header"
 
-DAMAGE = (
+READING_ERRORS = (
     EOFError,
     KeyError,
     NotImplementedError,
+    SyntaxError,
     TypeError,
     ValueError,
+    tokenize.TokenError,
     zipfile.BadZipFile,
     zlib.error,
 )
-"""What reading a file that is none of ours may raise: NumPy and zipfile have no error for it."""
+"""What NumPy and zipfile raise for a file that `write` did not write; they have no common error."""
 
 
 class Damaged(Exception):
-    """The file is not what `write` wrote."""
+    """The content of a file is not what `write` wrote."""
 
 
 def write(path: Path, header: dict[str, Any], arrays: Sequence[NDArray[Any]]) -> None:
-    """Write the arrays and a header of plain JSON in place of what is there."""
-    words = json.dumps({**header, "n": len(arrays), "digest": _digest(arrays)})
+    """Create or replace a file with arrays and a header of plain JSON, in one piece."""
+    text = json.dumps({**header, "n": len(arrays), "digest": _digest(arrays)})
     named = {f"a{i}": array for i, array in enumerate(arrays)}
-    partial = path.with_name(f"{path.name}.{os.getpid()}.partial")
-    try:
-        with partial.open("wb") as file:
-            np.savez(file, allow_pickle=False, **{HEADER: np.array(words), **named})
-            file.flush()
-            os.fsync(file.fileno())
-        partial.replace(path)
-    finally:
-        partial.unlink(missing_ok=True)
+    entries = {HEADER: np.array(text), **named}
+    write_file(path, lambda stream: np.savez(stream, allow_pickle=False, **entries))
 
 
 def read(path: Path) -> tuple[dict[str, Any], list[NDArray[Any]]]:
-    """The header and the arrays; `Damaged` if they are not as they were written.
+    """Return the header and the arrays, or raise `Damaged` if they are not as they were written.
 
-    Files of version 0.1 had no checksum: of those only the header is given.
+    Files of version 0.1 have no checksum. Of those only the header is returned, so that the caller
+    can name the version.
     """
     try:
         with path.open("rb") as raw, np.load(raw, allow_pickle=False) as file:
@@ -61,7 +59,7 @@ def read(path: Path) -> tuple[dict[str, Any], list[NDArray[Any]]]:
                 return header, []
             arrays = [file[f"a{i}"] for i in range(header["n"])]
             intact = header["digest"] == _digest(arrays)
-    except DAMAGE as error:
+    except READING_ERRORS as error:
         raise Damaged(str(path)) from error
     if not intact:
         raise Damaged(str(path))
@@ -69,6 +67,7 @@ def read(path: Path) -> tuple[dict[str, Any], list[NDArray[Any]]]:
 
 
 def _digest(arrays: Sequence[NDArray[Any]]) -> str:
+    """Return a digest of the types, shapes and values of arrays."""
     digest = hashlib.blake2b(digest_size=16)
     for array in arrays:
         digest.update(f"{array.dtype}{array.shape}".encode())

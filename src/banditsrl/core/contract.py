@@ -32,7 +32,7 @@ PMF_TOLERANCE = 1e-6
 """Slack on the sum of a pmf: policies may work in float32."""
 
 
-class Case(NamedTuple):
+class ContractCase(NamedTuple):
     """A policy with a state that has seen a few rounds, and what to try next."""
 
     policy: Policy[Any]
@@ -83,7 +83,7 @@ def check_policy(
         raise ContractViolation(
             f"{policy.display_name} fails in its first rounds: {_summarise(error)}"
         ) from error
-    checks: dict[str, Callable[[Case], None]] = {
+    checks: dict[str, Callable[[ContractCase], None]] = {
         "same key, same choice": _check_same_choice,
         "same rounds, same state": _check_same_learning,
         "pmf is a distribution over the available actions": _check_pmf,
@@ -122,7 +122,9 @@ def _embedding_of(
     return lambda context: jnp.pad(embedding.embed(context), ((0, 0), (0, missing)))
 
 
-def _play_case(policy: Policy[Any], problem: Problem, embed: Callable[[Context], Context]) -> Case:
+def _play_case(
+    policy: Policy[Any], problem: Problem, embed: Callable[[Context], Context]
+) -> ContractCase:
     """Return a case after a few rounds with rewards from the problem."""
     keys = jax.random.split(jax.random.key(20221128), N_ROUNDS + 2)
     contexts = problem.contexts(keys[-1], N_ROUNDS + 1)
@@ -135,10 +137,10 @@ def _play_case(policy: Policy[Any], problem: Problem, embed: Callable[[Context],
         choice = policy.act(state, embed(context), mask, keys[i])
         reward = problem.means(context)[choice.action]
         state = policy.learn(state, embed(context), choice.action, reward)
-    return Case(policy, fresh, first, state, last, mask, keys[0], problem.n_actions)
+    return ContractCase(policy, fresh, first, state, last, mask, keys[0], problem.n_actions)
 
 
-def _check_same_choice(case: Case) -> None:
+def _check_same_choice(case: ContractCase) -> None:
     first = case.policy.act(case.state, case.context, case.mask, case.key)
     again = case.policy.act(case.state, case.context, case.mask, case.key)
     _require(_same(first, again), case.policy, "must make the same choice with the same key")
@@ -150,14 +152,14 @@ def _check_same_choice(case: Case) -> None:
     )
 
 
-def _check_same_learning(case: Case) -> None:
+def _check_same_learning(case: ContractCase) -> None:
     once, again = (
         case.policy.learn(case.state, case.context, case.first.action, 0.5) for _ in range(2)
     )
     _require(_same(once, again), case.policy, "must learn the same from the same round")
 
 
-def _check_pmf(case: Case) -> None:
+def _check_pmf(case: ContractCase) -> None:
     without_first = case.mask.at[0].set(case.n_actions == 1)
     for mask in (case.mask, without_first):
         choice = case.policy.act(case.state, case.context, mask, case.key)
@@ -179,7 +181,7 @@ def _check_pmf(case: Case) -> None:
         _require(chosen > 0, case.policy, "must give the action it plays positive probability")
 
 
-def _check_mask(case: Case) -> None:
+def _check_mask(case: ContractCase) -> None:
     for action in range(case.n_actions):
         only = jnp.arange(case.n_actions) == action
         played = int(case.policy.act(case.state, case.context, only, case.key).action)
@@ -190,7 +192,7 @@ def _check_mask(case: Case) -> None:
         )
 
 
-def _check_inputs_untouched(case: Case) -> None:
+def _check_inputs_untouched(case: ContractCase) -> None:
     mutable = jax.tree.map(lambda leaf: leaf, case.state)
     before = [np.array(leaf, copy=True) for leaf in map(key_words, jax.tree.leaves(mutable))]
     choice = case.policy.act(mutable, case.context, case.mask, case.key)
@@ -200,7 +202,7 @@ def _check_inputs_untouched(case: Case) -> None:
     _require(same, case.policy, "must not change the state it is given (act and learn are pure)")
 
 
-def _check_structure(case: Case) -> None:
+def _check_structure(case: ContractCase) -> None:
     def shape(state: State) -> Any:
         return jax.tree.map(lambda leaf: (jnp.shape(leaf), jnp.asarray(leaf).dtype), state)
 
@@ -211,7 +213,7 @@ def _check_structure(case: Case) -> None:
     )
 
 
-def _check_state_file(case: Case) -> None:
+def _check_state_file(case: ContractCase) -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "state"
         save_state(path, case.policy, case.state)
@@ -221,12 +223,12 @@ def _check_state_file(case: Case) -> None:
     _require(_same(expected, found), case.policy, "must choose alike from a saved and loaded state")
 
 
-def _check_compiles(case: Case) -> None:
+def _check_compiles(case: ContractCase) -> None:
     """Lower to a program for one seed; `_check_maps` then compiles one for three seeds."""
     jax.jit(_step(case)).lower(case.state, case.context, case.mask, case.key)
 
 
-def _check_maps(case: Case) -> None:
+def _check_maps(case: ContractCase) -> None:
     keys = jax.random.split(case.key, 3)
     mapped = jax.jit(jax.vmap(_step(case), in_axes=(None, None, None, 0)))
     together, _ = mapped(case.state, case.context, case.mask, keys)
@@ -235,7 +237,7 @@ def _check_maps(case: Case) -> None:
     _require(same, case.policy, "must choose alike compiled for many seeds and one by one")
 
 
-def _step(case: Case) -> Callable[[State, Context, Array, Array], tuple[Choice, State]]:
+def _step(case: ContractCase) -> Callable[[State, Context, Array, Array], tuple[Choice, State]]:
     def step(state: State, context: Context, mask: Array, key: Array) -> tuple[Choice, State]:
         choice = case.policy.act(state, context, mask, key)
         return choice, case.policy.learn(state, context, choice.action, jnp.asarray(0.5))

@@ -1,8 +1,8 @@
-"""How does a policy's state survive a restart? One file with a schema version and a fingerprint.
+"""How does the state of a policy survive a restart? In one file, with a description of the policy.
 
-A state means nothing without the policy that made it, so the file carries a description of that
-policy (class, settings, and a digest of its arrays); a file of another schema version or of
-another policy is refused rather than half understood.
+A state means nothing without the policy that made it. The file therefore carries a schema version
+and a description of the policy (its class, its settings, and digests of its arrays). A file of
+another schema version or of another policy is refused.
 """
 
 import dataclasses
@@ -10,13 +10,15 @@ import functools
 import hashlib
 import types
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import jax
 import numpy as np
 from jax import Array
 
 from banditsrl.core import archive
+from banditsrl.core.adapters import OutsidePolicy
+from banditsrl.core.policy import State
 from banditsrl.errors import StateFileError
 from banditsrl.numerics.draws import is_key, key_words
 from banditsrl.numerics.precision import in_float64
@@ -25,12 +27,19 @@ SCHEMA = 3
 """Raised whenever the layout of a state or of the file changes."""
 
 
+class StateMaker(Protocol):
+    """What a state belongs to: a policy, or an object around a policy that adds to its state."""
+
+    def init(self, key: Array) -> State:
+        """Return the initial state."""
+
+
 @in_float64
-def save_state(path: str | Path, policy: Any, state: Any) -> None:
+def save_state(path: str | Path, policy: StateMaker, state: State) -> None:
     """Write `state` of `policy` to a file, in one piece or not at all."""
     path = Path(path)
     leaves = jax.tree.leaves(state)
-    _verify(path, policy, state)
+    _check_arrays(path, policy, state)
     header = {
         "schema": SCHEMA,
         "policy": describe(policy),
@@ -45,8 +54,8 @@ def save_state(path: str | Path, policy: Any, state: Any) -> None:
 
 
 @in_float64
-def load_state(path: str | Path, policy: Any) -> Any:
-    """Read the state that `save_state` wrote for the same policy."""
+def load_state(path: str | Path, policy: StateMaker) -> State:
+    """Return the state that `save_state` wrote for the same policy."""
     path = Path(path)
     try:
         header, leaves = archive.read(path)
@@ -54,27 +63,34 @@ def load_state(path: str | Path, policy: Any) -> Any:
         raise StateFileError(f"{path}: cannot be read ({error.strerror or error}).") from error
     except archive.Damaged:
         raise StateFileError(f"{path}: is not a state file, or is damaged.") from None
+    _check_header(path, header, policy)
+    restored = [
+        jax.random.wrap_key_data(array) if key else array
+        for array, key in zip(jax.device_put(leaves), header["keys"], strict=True)
+    ]
+    _check_arrays(path, policy, restored)
+    structure = jax.tree.structure(jax.eval_shape(policy.init, jax.random.key(0)))
+    return jax.tree.unflatten(structure, restored)
+
+
+def _check_header(path: Path, header: dict[str, Any], policy: StateMaker) -> None:
+    """Refuse a file of another schema version or of another policy."""
     if header.get("schema") != SCHEMA:
         raise StateFileError(
             f"{path}: schema must be {SCHEMA}, got {header.get('schema')!r}; "
             "it was written by another version."
         )
-    written = header.get("policy")
-    if written != describe(policy):
-        raise StateFileError(
-            f"{path}: holds the state of another policy ({difference(written, policy)})."
-        )
-    restored = [
-        jax.random.wrap_key_data(array) if key else array
-        for array, key in zip(jax.device_put(leaves), header["keys"], strict=True)
-    ]
-    _verify(path, policy, restored)
-    structure = jax.tree.structure(jax.eval_shape(policy.init, jax.random.key(0)))
-    return jax.tree.unflatten(structure, restored)
+    written, expected = header.get("policy"), describe(policy)
+    if written != expected:
+        difference = _find_difference(written, expected)
+        raise StateFileError(f"{path}: holds the state of another policy ({difference}).")
 
 
-def _verify(path: Path, policy: Any, state: Any) -> None:
-    """Refuse a state whose arrays are not those of the policy; buffers that start empty grow."""
+def _check_arrays(path: Path, policy: StateMaker, state: State) -> None:
+    """Refuse a state whose arrays do not have the shapes of the policy's initial state.
+
+    An array that is empty at first is a buffer that grows, so it may have any shape.
+    """
     expected = jax.tree.leaves(jax.eval_shape(policy.init, jax.random.key(0)))
     found = jax.tree.leaves(state)
     if len(expected) != len(found):
@@ -85,42 +101,62 @@ def _verify(path: Path, policy: Any, state: Any) -> None:
             raise StateFileError(f"{path}: array {i} must have shape {wanted.shape}, got {shape}.")
 
 
+def _find_difference(written: Any, expected: dict[str, Any]) -> str:
+    """Name the first thing in which two descriptions of policies differ."""
+    found = written.get("class") if isinstance(written, dict) else written
+    if not isinstance(written, dict) or found != expected.get("class"):
+        return f"{found}, not {expected.get('class')}"
+    names = {**written, **expected}
+    name = next(name for name in names if written.get(name) != expected.get(name))
+    return f"{name} is not the same"
+
+
 def describe(thing: Any) -> Any:
-    """What makes two policies the same: classes, settings, and digests of arrays, as JSON."""
+    """Return what makes two objects the same, as JSON: class, settings and digests of arrays.
+
+    An outside policy counts as the object that it adapts.
+    """
+    if isinstance(thing, OutsidePolicy):
+        return describe(thing.inner)
     if isinstance(thing, np.generic):
         return thing.item()
     if thing is None or isinstance(thing, bool | int | float | str):
         return thing
     if isinstance(thing, list | tuple):
         return [describe(item) for item in thing]
-    return _described_object(thing)
+    return _describe_object(thing)
 
 
-def _described_object(thing: Any) -> dict[str, Any]:
+def _describe_object(thing: Any) -> dict[str, Any]:
     if isinstance(thing, np.ndarray | Array):
         array = np.ascontiguousarray(key_words(thing))
         digest = hashlib.sha256(array.tobytes()).hexdigest()[:16]
         return {"array": [str(array.dtype), list(array.shape), digest]}
-    if callable(getattr(thing, "__wrapped__", None)):  # a compiled function: by what it compiles
-        return _described_object(thing.__wrapped__)
+    wrapped = getattr(thing, "__wrapped__", None)  # Python's mark of compiled and other wrappers
+    if callable(wrapped):
+        return _describe_object(wrapped)
     if isinstance(thing, functools.partial):
         parts = {"of": thing.func, "args": thing.args, "keywords": thing.keywords}
         return {"class": "partial", **{name: describe(part) for name, part in parts.items()}}
-    if hasattr(thing, "__code__"):
-        return _described_function(thing)
-    if isinstance(thing, dict):
-        settings = thing
-    elif dataclasses.is_dataclass(thing):
-        settings = {f.name: getattr(thing, f.name) for f in dataclasses.fields(thing)}
-    else:
-        settings = getattr(thing, "__dict__", {})
+    if isinstance(thing, types.FunctionType | types.MethodType):
+        return _describe_function(thing)
+    settings = _read_settings(thing)
     named = {str(k): describe(v) for k, v in sorted(settings.items(), key=lambda kv: str(kv[0]))}
     return {"class": type(thing).__qualname__, **named}
 
 
-def _described_function(function: Any) -> dict[str, Any]:
-    """A function by its name, a digest of its code, and what it closes over."""
-    code = hashlib.sha256(repr(_described_code(function.__code__)).encode())
+def _read_settings(thing: Any) -> dict[Any, Any]:
+    """Return the attributes of an object, or the items of a dictionary."""
+    if isinstance(thing, dict):
+        return thing
+    if dataclasses.is_dataclass(thing):
+        return {field.name: getattr(thing, field.name) for field in dataclasses.fields(thing)}
+    return dict(getattr(thing, "__dict__", {}))  # objects with slots have none
+
+
+def _describe_function(function: Any) -> dict[str, Any]:
+    """Describe a function by its name, a digest of its code, and the values it closes over."""
+    code = hashlib.sha256(repr(_describe_code(function.__code__)).encode())
     cells = [describe(cell.cell_contents) for cell in function.__closure__ or ()]
     given = [*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()]
     if given:
@@ -128,20 +164,10 @@ def _described_function(function: Any) -> dict[str, Any]:
     return {"function": function.__qualname__, "code": code.hexdigest()[:16], "closure": cells}
 
 
-def _described_code(code: types.CodeType) -> list[Any]:
-    """A code object without addresses: its instructions, names and constants."""
+def _describe_code(code: types.CodeType) -> list[Any]:
+    """Describe a code object by its instructions, names and constants, without addresses."""
     constants = [
-        _described_code(constant) if isinstance(constant, types.CodeType) else repr(constant)
+        _describe_code(constant) if isinstance(constant, types.CodeType) else repr(constant)
         for constant in code.co_consts
     ]
     return [code.co_code.hex(), list(code.co_names), constants]
-
-
-def difference(written: Any, policy: Any) -> str:
-    """The first thing in which a written description and a policy differ, in words."""
-    wanted = describe(policy)
-    if not isinstance(written, dict) or written.get("class") != wanted.get("class"):
-        found = written.get("class") if isinstance(written, dict) else written
-        return f"{found}, not {wanted.get('class')}"
-    name = next(k for k in {**written, **wanted} if written.get(k) != wanted.get(k))
-    return f"{name} is not the same"

@@ -4,19 +4,19 @@ A file that is not part of the package is looked for in this order: a folder tha
 (`data_dir`, or BANDITSRL_DATA), the user's cache, a download, and a copy inside a package of the
 Python index. Its content is always checked by SHA-256 after decompression. A wrong file in a folder
 that the user named is refused. A wrong file in the cache is ignored with a warning, and replaced by
-the next correct one. A download is written to a temporary file and renamed when it is complete.
+the next correct one.
 """
 
 import gzip
 import hashlib
 import os
-import sys
 import tempfile
 import warnings
 import zlib
 from pathlib import Path
 from typing import NamedTuple
 
+from banditsrl.core.files import cache_dir, write_bytes
 from banditsrl.datasets.downloads import (
     UNREACHABLE,
     DataFile,
@@ -78,32 +78,6 @@ def find_in_folder(file: DataFile, data_dir: str | Path | None) -> LocalFile | N
     return _look_in(Path(folder), file)
 
 
-def cache_dir() -> Path:
-    """Where this user's downloads are kept."""
-    named = os.environ.get("XDG_CACHE_HOME")
-    if named:
-        return Path(named) / "banditsrl"
-    if sys.platform == "win32":
-        local = os.environ.get("LOCALAPPDATA")
-        return (Path(local) if local else Path.home() / "AppData" / "Local") / "banditsrl" / "cache"
-    if sys.platform == "darwin":
-        return Path.home() / "Library" / "Caches" / "banditsrl"
-    return Path.home() / ".cache" / "banditsrl"
-
-
-def write_whole(path: Path, content: bytes) -> None:
-    """Write a file so that it is there whole or not at all."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "wb") as stream:
-            stream.write(content)
-        Path(name).replace(path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
-
-
 def _look_in(folder: Path, file: DataFile) -> LocalFile | None:
     for path in (folder / f"{file.name}.gz", folder / file.name):
         if path.is_file():
@@ -147,7 +121,8 @@ def _download(
                 continue
             if _is_published(content, file):
                 target = folder / f"{file.name}.gz"
-                write_whole(target, gzip.compress(content, COMPRESSION, mtime=0))
+                packed = gzip.compress(content, COMPRESSION, mtime=0)
+                write_bytes(target, packed, sync=False)  # its content is checked when it is read
                 return LocalFile(target, content)
             tried.append(f"{what} (not the published content)")
     raise DataNotFound(

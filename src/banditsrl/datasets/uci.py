@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from banditsrl.core.files import cache_dir, write_bytes
 from banditsrl.datasets import sources
 from banditsrl.datasets.columns import as_labels, as_numbers
 from banditsrl.datasets.downloads import DataFile, Progress
@@ -41,7 +42,7 @@ class DataSet:
         label: Position of the label column.
         separator: Character between the fields of a line.
         numbers_sha256: SHA-256 of all fields, column by column in little-endian 16 bits, for a data
-            set whose fields are all small whole numbers. Its parsed numbers are stored in the cache.
+            set of small whole numbers only. Its parsed numbers are stored in the cache.
     """
 
     name: str
@@ -95,7 +96,7 @@ def _load_integers(
 ) -> NDArray[np.int16]:
     """Return all fields, (n_columns + 1, n_contexts), from the cache or from the file."""
     given = sources.find_in_folder(chosen.files[0], data_dir)
-    path = sources.cache_dir() / f"{chosen.files[0].name}.npz"
+    path = cache_dir() / f"{chosen.files[0].name}.npz"
     if given is None and path.is_file():
         stored = _read_cached(path, chosen)
         if stored is not None:
@@ -124,7 +125,8 @@ def _write_cached(path: Path, table: NDArray[np.int16]) -> None:
     stream = io.BytesIO()
     np.savez_compressed(stream, table=table)
     with suppress(OSError):
-        sources.write_whole(path, stream.getvalue())
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_bytes(path, stream.getvalue(), sync=False)
 
 
 _SHUTTLE = DataSet(

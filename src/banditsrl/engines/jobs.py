@@ -1,4 +1,9 @@
-"""How is one run carried out? Built, simulated with a checkpoint, and turned into a table."""
+"""How is a job carried out? It is simulated with a checkpoint, and its table goes into the store.
+
+run_jobs_into_store     does several jobs and writes what came of each into its folder
+try_job                 does one job and turns an error into part of the outcome
+run_job                 builds the problem and the policy, simulates, and returns the table
+"""
 
 import os
 import time
@@ -9,10 +14,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from banditsrl.errors import StateFileError
-from banditsrl.experiments.building import build
-from banditsrl.experiments.environment import versions
-from banditsrl.experiments.run_spec import RunSpec
-from banditsrl.experiments.run_tables import table_of
+from banditsrl.experiments.building import build_policy, build_problem
+from banditsrl.experiments.environment import read_versions
+from banditsrl.experiments.planning import Job
+from banditsrl.experiments.run_tables import make_table
 from banditsrl.experiments.store import Store
 from banditsrl.simulation.checkpoint import FileCheckpoint
 from banditsrl.simulation.simulate import simulate
@@ -21,26 +26,13 @@ if TYPE_CHECKING:
     import polars as pl
 
 CHECKPOINT_SECONDS = 30.0
-"""Between two saves, unless the variable BANDITSRL_CHECKPOINT_SECONDS says otherwise."""
+"""Time between two saves, unless the variable BANDITSRL_CHECKPOINT_SECONDS is set."""
 
-TELL_SECONDS = 0.5
-"""Between two reports of progress of one worker."""
+REPORT_SECONDS = 0.5
+"""Time between two reports of the progress of one worker."""
 
 SHORT_SECONDS = 1.0
-"""Runs below this are so short that waiting for their files matters."""
-
-
-class Job(NamedTuple):
-    """A run that is to be done."""
-
-    spec: RunSpec
-    label: str
-    seconds: float  # expected
-
-    @property
-    def n_steps(self) -> int:
-        """Steps over all seeds."""
-        return self.spec.horizon * len(self.spec.seeds)
+"""Runs below this time are so short that waiting for their files would matter."""
 
 
 class Status(NamedTuple):
@@ -54,7 +46,7 @@ class Status(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """What came of a run: an error, or none."""
+    """How a job ended: with a regret, or with an error."""
 
     run: str
     seconds: float
@@ -62,66 +54,83 @@ class Outcome(NamedTuple):
     error: str | None = None
 
 
-Tell = Callable[[Status], None]
-Say = Callable[[str], None]
+ReportStatus = Callable[[Status], None]
+PrintMessage = Callable[[str], None]
 
 
-class Reporter:
-    """Progress of one run, passed on at most every half second."""
+class StatusReporter:
+    """Passes the progress of one run on, at most every half second."""
 
-    def __init__(self, job: Job, tell: Tell) -> None:
+    def __init__(self, job: Job, report: ReportStatus) -> None:
         self.job = job
-        self.tell = tell
+        self.report = report
         self._next = 0.0
 
     def __call__(self, done: int, total: int, regret: float) -> None:
-        """Called by `simulate`."""
+        """Take the progress that `simulate` reports."""
         now = time.monotonic()
         if now >= self._next:
-            self._next = now + TELL_SECONDS
-            self.tell(Status(self.job.spec.hash, self.job.label, done, total, regret))
-
-
-def simulated(job: Job, checkpoint: Path, *, tell: Tell, say: Say) -> tuple["pl.DataFrame", float]:
-    """The table of a run and its mean final regret; it goes on from its checkpoint."""
-    spec = job.spec
-    problem, policy = build(spec)
-    kept = FileCheckpoint(
-        checkpoint,
-        identity=f"{spec.hash} {dict(versions())}",
-        every=float(os.environ.get("BANDITSRL_CHECKPOINT_SECONDS", CHECKPOINT_SECONDS)),
-        say=say,
-    )
-    result = simulate(
-        problem,
-        policy,
-        horizon=spec.horizon,
-        seeds=spec.seeds,
-        steps=spec.steps,
-        progress=Reporter(job, tell),
-        checkpoint=kept,
-    )
-    return table_of(result, seconds=kept.spent + result.seconds), float(result.mean[-1])
+            self._next = now + REPORT_SECONDS
+            self.report(Status(self.job.spec.hash, self.job.label, done, total, regret))
 
 
 class Attempt(NamedTuple):
-    """An outcome with its table, or with the trace of its error."""
+    """An outcome with the table of the run, or with the traceback of its error."""
 
     outcome: Outcome
     table: "pl.DataFrame | None"
     trace: str
 
 
-def attempted(job: Job, checkpoint: Path, *, tell: Tell, say: Say) -> Attempt:
-    """Do a run; an error becomes part of the outcome, so that other runs go on."""
+def run_jobs_into_store(
+    jobs: Sequence[Job],
+    store: Store,
+    *,
+    command: str,
+    report: ReportStatus,
+    print_message: PrintMessage,
+) -> Iterator[Outcome]:
+    """Do jobs in order, and write the table or the error of each into its folder.
+
+    While a short run is simulated, a second thread writes the table of the previous run and makes
+    the folder of the next one. An outcome is yielded when its table is in place.
+    """
+    with ThreadPoolExecutor(max_workers=1) as writer:
+        unwritten: list[Future[Outcome]] = []
+        folders: dict[int, Future[Path]] = {}
+
+        def begin(index: int) -> None:
+            if index < len(jobs) and index not in folders:
+                folders[index] = writer.submit(store.begin, jobs[index].spec, command=command)
+
+        for index, job in enumerate(jobs):
+            begin(index)
+            try:
+                checkpoint = folders.pop(index).result() / "checkpoint.npz"
+                if job.seconds < SHORT_SECONDS:
+                    begin(index + 1)
+                attempt = try_job(job, checkpoint, report=report, print_message=print_message)
+            except OSError as error:
+                attempt = Attempt(_storage_failure(job, store, error), None, "")
+            yield from (future.result() for future in unwritten)
+            unwritten = [writer.submit(_write_attempt, job, store, attempt)]
+            if attempt.outcome.seconds > SHORT_SECONDS:
+                yield unwritten.pop().result()
+        yield from (future.result() for future in unwritten)
+
+
+def try_job(
+    job: Job, checkpoint: Path, *, report: ReportStatus, print_message: PrintMessage
+) -> Attempt:
+    """Do one job; an error becomes part of the outcome, so that other jobs go on."""
     started = time.perf_counter()
     try:
         try:
-            table, regret = simulated(job, checkpoint, tell=tell, say=say)
+            table, regret = run_job(job, checkpoint, report=report, print_message=print_message)
         except StateFileError as error:
-            say(f"{checkpoint}: {error} It is ignored; the run starts again.")
+            print_message(f"{checkpoint}: {error} It is ignored; the run starts again.")
             checkpoint.unlink()
-            table, regret = simulated(job, checkpoint, tell=tell, say=say)
+            table, regret = run_job(job, checkpoint, report=report, print_message=print_message)
     except Exception as error:
         sentence = f"{type(error).__name__}: {error}".strip().splitlines()[0]
         failed = Outcome(job.spec.hash, time.perf_counter() - started, error=sentence)
@@ -130,49 +139,44 @@ def attempted(job: Job, checkpoint: Path, *, tell: Tell, say: Say) -> Attempt:
     return Attempt(Outcome(job.spec.hash, seconds, regret), table, "")
 
 
-def done_in_store(
-    jobs: Sequence[Job], store: Store, *, command: str, tell: Tell, say: Say
-) -> Iterator[Outcome]:
-    """Do runs and put each into its folder, where an error is written down too.
+def run_job(
+    job: Job, checkpoint: Path, *, report: ReportStatus, print_message: PrintMessage
+) -> tuple["pl.DataFrame", float]:
+    """Simulate a run and return its table and its mean final regret.
 
-    While a short run is simulated, a second thread writes the table of the one before and makes
-    the folder of the next. An outcome comes when its table is in place.
+    If the file `checkpoint` exists, the simulation continues from it.
     """
-    with ThreadPoolExecutor(max_workers=1) as files:
-        waiting: list[Future[Outcome]] = []
-        begun: dict[int, Future[Path]] = {}
-
-        def begin(index: int) -> None:
-            if index < len(jobs) and index not in begun:
-                begun[index] = files.submit(store.begin, jobs[index].spec, command=command)
-
-        for index, job in enumerate(jobs):
-            begin(index)
-            try:
-                checkpoint = begun.pop(index).result() / "checkpoint.npz"
-                if job.seconds < SHORT_SECONDS:
-                    begin(index + 1)
-                attempt = attempted(job, checkpoint, tell=tell, say=say)
-            except OSError as error:
-                attempt = Attempt(_unwritten(job, store, error), None, "")
-            yield from (future.result() for future in waiting)
-            waiting = [files.submit(_filed, job, store, attempt)]
-            if attempt.outcome.seconds > SHORT_SECONDS:
-                yield waiting.pop().result()
-        yield from (future.result() for future in waiting)
+    spec = job.spec
+    saved = FileCheckpoint(
+        checkpoint,
+        identity=f"{spec.hash} {dict(read_versions())}",
+        every=float(os.environ.get("BANDITSRL_CHECKPOINT_SECONDS", CHECKPOINT_SECONDS)),
+        say=print_message,
+    )
+    result = simulate(
+        build_problem(spec),
+        build_policy(spec),
+        horizon=spec.horizon,
+        seeds=spec.seeds,
+        steps=spec.steps,
+        progress=StatusReporter(job, report),
+        checkpoint=saved,
+    )
+    return make_table(result, seconds=saved.spent + result.seconds), float(result.mean[-1])
 
 
-def _filed(job: Job, store: Store, attempt: Attempt) -> Outcome:
-    """Write what came of a run."""
+def _write_attempt(job: Job, store: Store, attempt: Attempt) -> Outcome:
+    """Write the table or the error of a run into its folder."""
     try:
         if attempt.table is not None:
             store.finish(job.spec, attempt.table)
         elif attempt.trace:
             store.fail(job.spec, attempt.trace)
     except OSError as error:
-        return _unwritten(job, store, error)
+        return _storage_failure(job, store, error)
     return attempt.outcome
 
 
-def _unwritten(job: Job, store: Store, error: OSError) -> Outcome:
+def _storage_failure(job: Job, store: Store, error: OSError) -> Outcome:
+    """Return the outcome of a job whose folder cannot be written."""
     return Outcome(job.spec.hash, 0.0, error=f"{store.folder(job.spec.hash)}: {error}")

@@ -1,76 +1,81 @@
-"""How are runs done on one machine? In this process, or in several that share its cores."""
+"""How are jobs done on one machine? In this process, or in several that share its cores."""
 
 import contextlib
-import gc
 import json
 import os
 import signal
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures.process import BrokenProcessPool
 from itertools import groupby
 from pathlib import Path
-from typing import Any
 
-import jax
-
-from banditsrl.datasets.sources import cache_dir
-from banditsrl.engines.jobs import Job, Outcome, Status, done_in_store
-from banditsrl.experiments.environment import n_cores
+from banditsrl.core.files import cache_dir, write_bytes
+from banditsrl.core.scratch import scratch_folder
+from banditsrl.engines.jobs import Outcome, Status, run_jobs_into_store
+from banditsrl.experiments.environment import count_cores
+from banditsrl.experiments.planning import Job
 from banditsrl.experiments.store import Store
+from banditsrl.numerics.process import (
+    environment_variables,
+    keep_live_objects_out_of_garbage_collection,
+    thread_limits,
+    use_compilation_cache,
+)
 
 BATCH_SECONDS = 5.0
-"""Runs of one cell are handed to a worker together up to this much expected time."""
+"""Runs of one cell are given to a worker together, up to this much expected time."""
 
 MAX_BATCH = 50
+"""Most runs that are given to a worker together."""
 
 ATTEMPTS = 3
-"""How often in a row workers may die without finishing anything before we give up."""
-
-ONE_THREAD_PER_PRODUCT = "--xla_cpu_multi_thread_eigen=false"
-"""Matrix products on one thread: their sums are then the same however many cores there are."""
+"""How often in a row workers may die without finishing anything before the sweep gives up."""
 
 
 class InProcess:
-    """One run after the other, here."""
+    """An engine that does one job after the other in this process."""
 
     def __init__(self) -> None:
         self._status: dict[str, Status] = {}
 
-    def outcomes(self, jobs: Sequence[Job], store: Store, command: str) -> Iterator[Outcome]:
-        """Do the jobs in order."""
-        use_compilation_cache()
-        with _environment(limits(n_cores())):  # read when the first program is compiled
-            for outcome in done_in_store(
-                jobs, store, command=command, tell=self._tell, say=to_stderr
+    def run_jobs(self, jobs: Sequence[Job], store: Store, command: str) -> Iterator[Outcome]:
+        """Do the jobs in order and yield their outcomes."""
+        use_compilation_cache(compiled_programs())
+        with environment_variables(thread_limits(count_cores())):  # XLA reads them when it starts
+            for outcome in run_jobs_into_store(
+                jobs, store, command=command, report=self._report, print_message=print_line
             ):
                 self._status.clear()
                 yield outcome
 
-    def statuses(self) -> Mapping[str, Status]:
-        """What is being done."""
+    def read_statuses(self) -> Mapping[str, Status]:
+        """Return the status of the run that is being made, if any."""
         return dict(self._status)
 
-    def _tell(self, status: Status) -> None:
+    def _report(self, status: Status) -> None:
         self._status["1"] = status
 
 
 class Processes:
-    """Worker processes on this machine, each with its share of the cores, through joblib."""
+    """An engine of several processes on this machine, each with its share of the cores.
+
+    The workers belong to joblib. Each writes its status into a file of its own in a scratch folder,
+    the status board.
+    """
 
     def __init__(self, n_workers: int) -> None:
         self.n_workers = n_workers
         self._board: Path | None = None
 
-    def outcomes(self, jobs: Sequence[Job], store: Store, command: str) -> Iterator[Outcome]:
-        """Do the jobs; when a worker dies, what it had not finished is done again."""
+    def run_jobs(self, jobs: Sequence[Job], store: Store, command: str) -> Iterator[Outcome]:
+        """Do the jobs and yield their outcomes; jobs of a worker that dies are done again."""
         waiting, attempts = {job.spec.hash: job for job in jobs}, ATTEMPTS
-        with tempfile.TemporaryDirectory(prefix="banditsrl-") as board:
-            self._board = Path(board)
+        with scratch_folder() as board:
+            self._board = board
             while waiting and attempts:
                 before = len(waiting)
                 try:
-                    for outcome in self._round(list(waiting.values()), store, command):
+                    for outcome in self._run_batches(list(waiting.values()), store, command):
                         del waiting[outcome.run]
                         yield outcome
                 except BrokenProcessPool:
@@ -81,19 +86,20 @@ class Processes:
         for run in waiting:
             yield Outcome(run, 0.0, error="its worker was killed, perhaps for lack of memory")
 
-    def statuses(self) -> Mapping[str, Status]:
-        """What the workers wrote on the board last."""
+    def read_statuses(self) -> Mapping[str, Status]:
+        """Return what each worker wrote on the board last."""
         found: dict[str, Status] = {}
         for path in sorted(self._board.glob("*.json")) if self._board else []:
             with contextlib.suppress(OSError, ValueError, TypeError):
                 found[path.stem] = Status(*json.loads(path.read_text()))
         return found
 
-    def _round(self, jobs: list[Job], store: Store, command: str) -> Iterator[Outcome]:
+    def _run_batches(self, jobs: list[Job], store: Store, command: str) -> Iterator[Outcome]:
+        """Give batches of jobs to worker processes and yield outcomes as they come."""
         from joblib import Parallel, delayed
 
-        pieces = batches(jobs, self.n_workers)
-        with _environment(limits(max(1, n_cores() // self.n_workers))):
+        batches = split_into_batches(jobs, self.n_workers)
+        with environment_variables(thread_limits(max(1, count_cores() // self.n_workers))):
             parallel = Parallel(
                 n_jobs=self.n_workers,
                 backend="loky",
@@ -103,88 +109,56 @@ class Processes:
                 initializer=_start_worker,
             )
             arguments = (store.directory, command, self._board, os.getpid())
-            for done in parallel(delayed(_work)(piece, *arguments) for piece in pieces):
-                yield from done
+            for outcomes in parallel(delayed(_run_batch)(batch, *arguments) for batch in batches):
+                yield from outcomes
 
 
-def batches(jobs: Sequence[Job], n_workers: int) -> list[list[Job]]:
-    """Consecutive short jobs of one cell together, so that each worker compiles few programs."""
-    pieces: list[list[Job]] = []
-    for _, group in groupby(jobs, key=lambda job: job.spec.cell):
+def split_into_batches(jobs: Sequence[Job], n_workers: int) -> list[list[Job]]:
+    """Group consecutive short jobs of one cell, so that each worker compiles few programs."""
+    batches: list[list[Job]] = []
+    for _, group in groupby(jobs, key=lambda job: job.spec.cell_hash):
         members = list(group)
         fair = -(-len(members) // (2 * n_workers))
         fitting = int(BATCH_SECONDS / max(1e-9, *(job.seconds for job in members)))
         size = max(1, min(fair, fitting, MAX_BATCH))
-        pieces += [members[i : i + size] for i in range(0, len(members), size)]
-    return pieces
+        batches += [members[i : i + size] for i in range(0, len(members), size)]
+    return batches
 
 
-def limits(n_threads: int) -> dict[str, str]:
-    """Environment variables that keep a process to its share of the cores."""
-    flags = os.environ.get("XLA_FLAGS", "")
-    if "xla_cpu_multi_thread_eigen" not in flags:
-        flags = f"{flags} {ONE_THREAD_PER_PRODUCT}".strip()
-    names = ("NPROC", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "POLARS_MAX_THREADS")
-    return {"XLA_FLAGS": flags, **dict.fromkeys(names, str(n_threads))}
+def compiled_programs() -> Path:
+    """Return the folder in which processes share compiled programs."""
+    return cache_dir() / "compiled"
 
 
-def use_compilation_cache() -> None:
-    """Share compiled programs between processes and starts, unless a folder is set already."""
-    config: Any = jax.config
-    if not config.jax_compilation_cache_dir:
-        config.update("jax_compilation_cache_dir", str(cache_dir() / "compiled"))
-        config.update("jax_persistent_cache_min_compile_time_secs", 0.3)
-    if config.jax_logging_level == "NOTSET":
-        # XLA takes tuning preferences of many processors for missing features, and prints pages
-        # about them whenever a program comes from the cache (openxla/xla issue 44565)
-        config.update("jax_logging_level", "CRITICAL")
+def print_line(sentence: str) -> None:
+    """Print a line to standard error in one piece, whichever processes print at the same time."""
+    os.write(2, f"{sentence}\n".encode())
 
 
 def _start_worker() -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which ends us
-    use_compilation_cache()
-    _set_garbage_aside()
+    """Prepare a worker process."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which ends workers
+    use_compilation_cache(compiled_programs())
+    keep_live_objects_out_of_garbage_collection()
 
 
-def _set_garbage_aside() -> None:
-    """Keep what is alive out of later collections: loky asks for one every second."""
-    gc.collect()
-    gc.freeze()
+def _run_batch(
+    jobs: list[Job], directory: Path, command: str, board: Path, parent: int
+) -> list[Outcome]:
+    """Do a few jobs in a worker process."""
+    place = board / f"{os.getpid()}.json"
 
-
-def _work(jobs: list[Job], directory: Path, command: str, board: Path, parent: int) -> Any:
-    """Do a few runs in a worker process."""
-    store, place = Store(directory), board / f"{os.getpid()}.json"
-
-    def tell(status: Status) -> None:
+    def report(status: Status) -> None:
         if os.getppid() != parent:
-            os._exit(1)  # whoever asked for this is gone
-        partial = place.with_suffix(".partial")
+            os._exit(1)  # the parent was killed, so nobody waits for the outcome
         with contextlib.suppress(OSError):
-            partial.write_text(json.dumps(status))
-            partial.replace(place)
+            write_bytes(place, json.dumps(status).encode(), sync=False)
 
-    done = list(done_in_store(jobs, store, command=command, tell=tell, say=to_stderr))
+    outcomes = list(
+        run_jobs_into_store(
+            jobs, Store(directory), command=command, report=report, print_message=print_line
+        )
+    )
     place.unlink(missing_ok=True)
-    _set_garbage_aside()
-    return done
-
-
-@contextlib.contextmanager
-def _environment(changes: Mapping[str, str]) -> Iterator[None]:
-    """Environment variables for child processes that start now."""
-    before = {name: os.environ.get(name) for name in changes}
-    os.environ.update(changes)
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            if value is None:
-                os.environ.pop(name, None)
-            else:
-                os.environ[name] = value
-
-
-def to_stderr(sentence: str) -> None:
-    """A line of its own, whole, whoever else is writing."""
-    os.write(2, f"{sentence}\n".encode())
+    keep_live_objects_out_of_garbage_collection()
+    return outcomes

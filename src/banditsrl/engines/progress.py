@@ -1,4 +1,4 @@
-"""How far is a sweep? Steps, speed, regret so far and time left, from what workers tell."""
+"""How far is a sweep? Steps, speed, regret so far and time left, from what workers report."""
 
 import contextlib
 import threading
@@ -7,12 +7,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 from banditsrl.engines.engine import Engine
-from banditsrl.engines.jobs import Job, Outcome, Status
-from banditsrl.experiments.planning import Plan
+from banditsrl.engines.jobs import Outcome, Status
+from banditsrl.experiments.planning import Job, SweepPlan
 
 
 class Snapshot(NamedTuple):
-    """One look at a sweep."""
+    """The progress of a sweep at one moment."""
 
     n_finished: int  # runs, since this start
     n_jobs: int
@@ -24,19 +24,19 @@ class Snapshot(NamedTuple):
 
 
 class Display(Protocol):
-    """Somewhere a snapshot is shown every `every` seconds."""
+    """Something that shows a snapshot every `every` seconds."""
 
     every: float
 
     def show(self, snapshot: Snapshot) -> None:
-        """Show how far it is."""
+        """Show the progress."""
 
     def end(self, snapshot: Snapshot) -> None:
-        """Show it for the last time."""
+        """Show the progress for the last time."""
 
 
 class Meter:
-    """Adds up what is done."""
+    """Adds up the progress of all jobs of a sweep."""
 
     def __init__(self, jobs: Sequence[Job]) -> None:
         self.jobs = {job.spec.hash: job for job in jobs}
@@ -45,11 +45,11 @@ class Meter:
         self._work = sum(job.seconds for job in jobs) or 1.0
 
     def add(self, outcome: Outcome) -> None:
-        """A run is finished."""
+        """Take note of a job that has ended."""
         self.outcomes[outcome.run] = outcome
 
     def snapshot(self, workers: Mapping[str, Status]) -> Snapshot:
-        """How far it is now."""
+        """Return the progress now, given what each worker is doing."""
         open_runs = self.jobs.keys() - self.outcomes.keys()
         workers = {name: status for name, status in workers.items() if status.run in open_runs}
         running = workers.values()
@@ -59,34 +59,34 @@ class Meter:
         steps = sum(job.n_steps for job in finished) + sum(s.done for s in running)
         share = min(work / self._work, 1.0)
         spent = max(time.monotonic() - self._started, 1e-9)
-        good = [o.regret for o in self.outcomes.values() if o.error is None]
-        seen = good + [s.regret for s in running]
+        regrets = [outcome.regret for outcome in self.outcomes.values() if outcome.error is None]
+        regrets += [status.regret for status in running]
         return Snapshot(
             n_finished=len(self.outcomes),
             n_jobs=len(self.jobs),
             share=share,
             steps_per_second=steps / spent,
-            regret=sum(seen) / len(seen) if seen else float("nan"),
+            regret=sum(regrets) / len(regrets) if regrets else float("nan"),
             seconds_left=spent * (1.0 - share) / share if share > 0 else float("inf"),
             workers=workers,
         )
 
 
-def carry_out(
-    plan: Plan, engine: Engine, *, command: str, display: Display | None
+def run_plan(
+    plan: SweepPlan, engine: Engine, *, command: str, display: Display | None
 ) -> list[Outcome]:
-    """Do the runs that are missing; what failed is among the outcomes, the others are kept."""
+    """Do the missing runs of a plan and return their outcomes, failed runs included."""
     meter = Meter(plan.jobs)
     if not plan.jobs:
         return []
-    with _shown(meter, engine, display):
-        for outcome in engine.outcomes(plan.jobs, plan.store, command):
+    with _show_progress(meter, engine, display):
+        for outcome in engine.run_jobs(plan.jobs, plan.store, command):
             meter.add(outcome)
     return list(meter.outcomes.values())
 
 
 @contextlib.contextmanager
-def _shown(meter: Meter, engine: Engine, display: Display | None) -> Iterator[None]:
+def _show_progress(meter: Meter, engine: Engine, display: Display | None) -> Iterator[None]:
     """Show snapshots from a second thread while the first one waits for outcomes."""
     if display is None:
         yield
@@ -95,7 +95,7 @@ def _shown(meter: Meter, engine: Engine, display: Display | None) -> Iterator[No
 
     def watch() -> None:
         while not ended.wait(display.every):
-            display.show(meter.snapshot(engine.statuses()))
+            display.show(meter.snapshot(engine.read_statuses()))
 
     thread = threading.Thread(target=watch, name="progress", daemon=True)
     thread.start()

@@ -1,7 +1,7 @@
-"""How are runs done on many machines? As Ray tasks; tables travel back, the driver writes them.
+"""How are jobs done on many machines? As Ray tasks, whose tables the driver writes to its disk.
 
-Nodes need not share a disk with the driver. A task that is lost with its node is done again
-elsewhere. Each node keeps the checkpoints of its runs in its user's cache folder.
+The machines need not share a disk with the driver. A task that is lost with its machine is done
+again on another. Each machine keeps the checkpoints of its runs in its user's cache folder.
 """
 
 import contextlib
@@ -9,33 +9,36 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from banditsrl.datasets.sources import cache_dir
-from banditsrl.engines.jobs import Job, Outcome, Status, attempted
-from banditsrl.engines.local import limits, to_stderr, use_compilation_cache
+from banditsrl.core.files import cache_dir
+from banditsrl.engines.jobs import Outcome, Status, try_job
+from banditsrl.engines.local import compiled_programs, print_line
 from banditsrl.errors import InvalidArgument
-from banditsrl.experiments.run_tables import to_bytes
+from banditsrl.experiments.planning import Job
+from banditsrl.experiments.run_tables import encode_table
 from banditsrl.experiments.store import Store
+from banditsrl.numerics.process import thread_limits, use_compilation_cache
 
 MAX_RETRIES = 5
-"""How often a run may lose its node."""
+"""How often a run may lose its machine before it fails."""
 
 POLL_SECONDS = 1.0
+"""Longest time to wait for an answer of the cluster."""
 
 
 class Delivery(NamedTuple):
-    """What a task sends back: an outcome, and the table or the trace of the error."""
+    """What a task sends back: its outcome, and its table or the traceback of its error."""
 
     outcome: Outcome
     content: bytes
 
 
 class RayEngine:
-    """Tasks on a Ray cluster, one core each.
+    """An engine that does each job as a task on a Ray cluster, with one core per task.
 
     Args:
-        address: Of the cluster ("auto", "HOST:PORT", "ray://..."); without one, Ray's own default:
-            the cluster named by RAY_ADDRESS, or a new one on this machine.
-        workers: Runs at the same time; as many as the cluster has cores by default.
+        address: Address of the cluster ("auto", "HOST:PORT" or "ray://..."). With None, Ray takes
+            the cluster named by RAY_ADDRESS, or starts one on this machine.
+        workers: How many tasks run at the same time; None means one per core of the cluster.
     """
 
     def __init__(self, *, address: str | None, workers: int | None) -> None:
@@ -43,26 +46,26 @@ class RayEngine:
             import ray
         except ImportError as error:
             raise InvalidArgument(
-                "engine ray must find the package ray, got none; install banditsrl[ray]."
+                "The ray engine needs the `ray` package: pip install 'banditsrl[ray]'."
             ) from error
         self.ray: Any = ray
         self.address = address
         self.workers = workers
         self._board: Any = None
 
-    def outcomes(self, jobs: Sequence[Job], store: Store, command: str) -> Iterator[Outcome]:
-        """Do the jobs as tasks."""
-        ours = not self.ray.is_initialized()
-        if ours:
+    def run_jobs(self, jobs: Sequence[Job], store: Store, command: str) -> Iterator[Outcome]:
+        """Do the jobs as tasks and yield their outcomes."""
+        connected_here = not self.ray.is_initialized()
+        if connected_here:
             self._connect()
         try:
-            yield from self._outcomes(jobs, store, command)
+            yield from self._run_tasks(jobs, store, command)
         finally:
-            if ours:
+            if connected_here:
                 self.ray.shutdown()
 
-    def statuses(self) -> Mapping[str, Status]:
-        """What the tasks told the board last."""
+    def read_statuses(self) -> Mapping[str, Status]:
+        """Return what each task wrote on the board last."""
         if self._board is None:
             return {}
         with contextlib.suppress(Exception):
@@ -74,7 +77,7 @@ class RayEngine:
         try:
             self.ray.init(
                 address=self.address,
-                runtime_env={"env_vars": limits(1)},
+                runtime_env={"env_vars": thread_limits(1)},
                 log_to_driver=False,
                 logging_level="warning",
             )
@@ -83,28 +86,28 @@ class RayEngine:
                 f"address must be that of a running Ray cluster, got {self.address!r} ({error})."
             ) from error
 
-    def _outcomes(self, jobs: Sequence[Job], store: Store, command: str) -> Iterator[Outcome]:
-        self._board = self._started_board()
-        task = self.ray.remote(_remotely).options(num_cpus=1, max_retries=MAX_RETRIES)
+    def _run_tasks(self, jobs: Sequence[Job], store: Store, command: str) -> Iterator[Outcome]:
+        self._board = self._start_board()
+        task = self.ray.remote(_run_task).options(num_cpus=1, max_retries=MAX_RETRIES)
         cores = int(self.ray.cluster_resources().get("CPU", 1))
-        room = self.workers or 2 * cores
+        n_tasks = self.workers or 2 * cores  # twice, so that no core waits for its next task
         waiting = list(reversed(jobs))
         running: dict[Any, Job] = {}
         try:
             while waiting or running:
-                while waiting and len(running) < room:
+                while waiting and len(running) < n_tasks:
                     job = waiting.pop()
                     running[task.remote(job, self._board)] = job
                 ready, _ = self.ray.wait(list(running), timeout=POLL_SECONDS)
                 for reference in ready:
-                    yield self._received(reference, running.pop(reference), store, command)
+                    yield self._store_delivery(reference, running.pop(reference), store, command)
         finally:
             for reference in running:
                 self.ray.cancel(reference, force=True)
             self._board = None
 
-    def _received(self, reference: Any, job: Job, store: Store, command: str) -> Outcome:
-        """Write what a task sent."""
+    def _store_delivery(self, reference: Any, job: Job, store: Store, command: str) -> Outcome:
+        """Write what a task sent into the folder of its run."""
         outcome: Outcome
         content: bytes
         try:
@@ -119,53 +122,52 @@ class RayEngine:
             store.fail(job.spec, content.decode())
         return outcome
 
-    def _started_board(self) -> Any:
-        """An actor next to the driver, where no lost node takes it away."""
-        from ray.util.scheduling_strategies import (
-            NodeAffinitySchedulingStrategy,
-        )
+    def _start_board(self) -> Any:
+        """Start the status board on the driver's machine, which outlives the other machines."""
+        from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
         here = self.ray.get_runtime_context().get_node_id()
         place = NodeAffinitySchedulingStrategy(here, soft=True)
-        board = self.ray.remote(_Board).options(num_cpus=0, scheduling_strategy=place)
+        board = self.ray.remote(_StatusBoard).options(num_cpus=0, scheduling_strategy=place)
         return board.remote()
 
 
-class _Board:
-    """Keeps the last status of every worker."""
+class _StatusBoard:
+    """An actor that keeps the last status of every worker."""
 
     def __init__(self) -> None:
-        self.seen: dict[str, Status] = {}
+        self.statuses: dict[str, Status] = {}
 
     def write(self, worker: str, status: Status | None) -> None:
-        self.seen.pop(worker, None)
+        self.statuses.pop(worker, None)
         if status is not None:
-            self.seen[worker] = status
+            self.statuses[worker] = status
 
     def read(self) -> dict[str, Status]:
-        return self.seen
+        return self.statuses
 
 
-def _remotely(job: Job, board: Any) -> Delivery:
-    """Do one run on whatever node this is."""
+def _run_task(job: Job, board: Any) -> Delivery:
+    """Do one job on the machine that Ray chose."""
     import ray
 
-    use_compilation_cache()
+    use_compilation_cache(compiled_programs())
     here = ray.get_runtime_context()
     worker = f"{here.get_node_id()[:6]}-{here.get_worker_id()[:4]}"
     folder = cache_dir() / "checkpoints"
     folder.mkdir(parents=True, exist_ok=True)
     checkpoint = folder / f"{job.spec.hash}.npz"
 
-    def tell(status: Status) -> None:
+    def report(status: Status) -> None:
         board.write.remote(worker, status)
 
-    outcome, table, trace = attempted(job, checkpoint, tell=tell, say=to_stderr)
+    outcome, table, trace = try_job(job, checkpoint, report=report, print_message=print_line)
     board.write.remote(worker, None)
-    _forget(checkpoint)
-    return Delivery(outcome, trace.encode() if table is None else to_bytes(table))
+    _remove_checkpoints(checkpoint)
+    return Delivery(outcome, trace.encode() if table is None else encode_table(table))
 
 
-def _forget(checkpoint: Path) -> None:
+def _remove_checkpoints(checkpoint: Path) -> None:
+    """Remove the checkpoints of all batches of seeds of a run."""
     for path in checkpoint.parent.glob(f"{checkpoint.stem}*"):
         path.unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""How does a specification become a problem and a policy? Built once per process, then reused."""
+"""How does a specification become a problem and a policy? Each is built once per process."""
 
 import inspect
 from collections.abc import Iterator, Mapping
@@ -6,79 +6,102 @@ from contextlib import contextmanager
 from functools import lru_cache
 from typing import Any
 
+from banditsrl.core.policy import Policy
+from banditsrl.core.problem import Problem, Task
 from banditsrl.errors import BanditSRLError, InvalidArgument
 from banditsrl.experiments.run_spec import RunSpec, Settings, is_file
 from banditsrl.policies.policy_catalogue import make_policy
+from banditsrl.problems.finite import FiniteProblem
 from banditsrl.problems.labelled import read_table
 from banditsrl.problems.problem_catalogue import make_problem, settings_of
 from banditsrl.theory.diagnosis import diagnose
 
 N_PROBLEMS, N_POLICIES = 6, 256
-"""How many are kept; the largest problem holds half a million contexts."""
+"""How many of each are kept; the largest problem holds half a million contexts."""
 
 
-def build(spec: RunSpec) -> tuple[Any, Any]:
-    """The problem and the policy of a run."""
-    problem = _problem(spec.problem, spec.problem_settings, spec.content)
-    where = (spec.problem, spec.problem_settings, spec.content)
-    return problem, _policy(spec.policy, spec.preset, spec.settings, *where)
+def build_problem(spec: RunSpec) -> Problem:
+    """Return the problem of a run; runs on the same problem share one object."""
+    return _build_problem(spec.problem, spec.problem_settings, spec.content)
 
 
-def shared_out(problem: str, settings: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Settings that the problem takes, and the others, which are the policy's."""
-    names = problem_settings(problem)
+def build_policy(spec: RunSpec) -> Policy[Any]:
+    """Return the policy of a run; runs of the same policy on the same problem share one object."""
+    problem = (spec.problem, spec.problem_settings, spec.content)
+    return _build_policy(spec.policy, spec.preset, spec.settings, problem)
+
+
+def split_settings(
+    problem: str, settings: Mapping[str, Any]
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the settings that the problem takes, and the others, which are the policy's."""
+    names = problem_setting_names(problem)
     own = {k: v for k, v in settings.items() if k in names}
     return own, {k: v for k, v in settings.items() if k not in names}
 
 
-def problem_settings(problem: str) -> set[str]:
-    """The names of the settings that a problem takes."""
-    if is_file(problem):
-        return set() if problem.lower().endswith(".json") else _settings_of_tables()
-    return set(settings_of(problem))
-
-
-def _settings_of_tables() -> set[str]:
+def problem_setting_names(problem: str) -> set[str]:
+    """Return the names of the settings that a problem takes."""
+    if not is_file(problem):
+        return set(settings_of(problem))
+    if problem.lower().endswith(".json"):
+        return set()
     return set(inspect.signature(read_table).parameters) - {"path"}
 
 
-def default_policy(problem: Any) -> str:
-    """What is run when no policy is named: selection among candidates, or else the portfolio."""
+def default_policy(problem: Task) -> str:
+    """Return the name of the policy to run on a problem when none is named.
+
+    It selects among the candidate representations if there are several, and is a portfolio of
+    representations otherwise.
+    """
     return "banditsrl-linucb" if len(problem.representations) > 1 else "banditsrl-auto"
 
 
-def worst_candidate(problem: Any) -> int:
-    """The realizable candidate without HLS of largest dimension, or else the last realizable."""
+def find_worst_candidate(problem: Problem) -> int:
+    """Return the candidate on which the regret bound of LinUCB is largest.
+
+    That is the realizable candidate of largest dimension among those without HLS, or among all
+    realizable ones if each of them is HLS.
+    """
+    if not isinstance(problem, FiniteProblem):
+        raise InvalidArgument(
+            f"representation=worst needs a finite problem, got {problem.name}, which is not finite."
+        )
     found = [diagnose(problem, k) for k in range(len(problem.representations))]
-    realizable = [k for k, d in enumerate(found) if d.realizable]
+    realizable = [k for k, diagnosis in enumerate(found) if diagnosis.realizable]
     if not realizable:
         raise InvalidArgument(
             f"representation=worst must have a realizable candidate, got none in {problem.name}."
         )
-    bent = [k for k in realizable if not found[k].hls] or realizable
-    return max(bent, key=lambda k: found[k].dim)
+    without_hls = [k for k in realizable if not found[k].hls] or realizable
+    return max(without_hls, key=lambda k: found[k].dim)
 
 
 @lru_cache(maxsize=N_PROBLEMS)
-def _problem(problem: str, settings: Settings, content: str | None) -> Any:
-    del content  # part of the key: a file that changed is read again
-    with _named_errors(f"problem {problem}"):
-        return make_problem(problem, **dict(settings))
+def _build_problem(problem: str, settings: Settings, content: str | None) -> Problem:
+    del content  # it is part of the cache key, so that a file that has changed is read again
+    with _our_errors(f"problem {problem}"):
+        built: Problem = make_problem(problem, **dict(settings))
+        return built
 
 
 @lru_cache(maxsize=N_POLICIES)
-def _policy(policy: str, preset: str | None, settings: Settings, problem: str, *where: Any) -> Any:
-    built = _problem(problem, *where)
+def _build_policy(
+    policy: str, preset: str | None, settings: Settings, problem: tuple[str, Settings, str | None]
+) -> Policy[Any]:
+    built = _build_problem(*problem)
     chosen = dict(settings)
     if chosen.get("representation") == "worst":
-        chosen["representation"] = worst_candidate(built)
-    with _named_errors(f"policy {policy}"):
-        return make_policy(policy, built, preset=preset, **chosen)
+        chosen["representation"] = find_worst_candidate(built)
+    with _our_errors(f"policy {policy}"):
+        made: Policy[Any] = make_policy(policy, built, preset=preset, **chosen)
+        return made
 
 
 @contextmanager
-def _named_errors(what: str) -> Iterator[None]:
-    """Python's complaint about an argument that does not exist, as one of our own."""
+def _our_errors(what: str) -> Iterator[None]:
+    """Turn Python's complaint about an unknown argument into one of our own errors."""
     try:
         yield
     except BanditSRLError:

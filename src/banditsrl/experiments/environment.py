@@ -1,55 +1,57 @@
-"""Where and with what was it run? Versions, machine and time; and the user's cache folder."""
+"""Where and with what was a run made? The versions, the machine, the time and the command."""
 
 import os
 import platform
+import sys
 import time
 from functools import lru_cache
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
+from banditsrl.version import VERSION
+
 PACKAGES = ("banditsrl", "jax", "jaxlib", "equinox", "numpy")
 
 
-def environment(command: str) -> dict[str, Any]:
-    """What is worth knowing about the place where a run happens."""
+def describe_environment(command: str) -> dict[str, Any]:
+    """Return what `environment.json` says about the process that makes a run."""
     return {
         "schema": 1,
-        "versions": dict(versions()),
-        "machine": dict(_machine()),
+        "versions": dict(read_versions()),
+        "machine": dict(_describe_machine()),
         "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         "command": command,
     }
 
 
 @lru_cache(maxsize=1)
-def versions() -> tuple[tuple[str, str], ...]:
-    """Python and the packages that decide the numbers."""
+def read_versions() -> tuple[tuple[str, str], ...]:
+    """Return the versions of Python and of the packages that affect the numbers."""
     found = [("python", platform.python_version())]
     for name in PACKAGES:
         try:
             found.append((name, version(name)))
         except PackageNotFoundError:
-            found.append((name, _fallback(name)))
+            found.append((name, _version_without_metadata(name)))
     return tuple(found)
 
 
-def n_cores() -> int:
-    """The cores that this process may use."""
-    if hasattr(os, "sched_getaffinity"):
+def count_cores() -> int:
+    """Return the number of cores that this process may use."""
+    if sys.platform == "linux":
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
 
 
 @lru_cache(maxsize=1)
-def _machine() -> tuple[tuple[str, Any], ...]:
+def _describe_machine() -> tuple[tuple[str, Any], ...]:
     return (
-        ("cores", n_cores()),
+        ("cores", count_cores()),
         ("platform", platform.platform()),
         ("processor", platform.machine()),
     )
 
 
-def _fallback(name: str) -> str:
-    import banditsrl  # noqa: PLC0415  (only when it runs without being installed)
-
-    return banditsrl.__version__ if name == "banditsrl" else "unknown"
+def _version_without_metadata(name: str) -> str:
+    """Return the version of a package that runs without being installed."""
+    return VERSION if name == "banditsrl" else "unknown"

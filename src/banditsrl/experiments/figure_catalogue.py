@@ -1,28 +1,29 @@
-"""What did the paper run? Figures as data: panels, policies with settings, and scales.
+"""Which figures does the paper have, and how is a figure described in YAML?
 
-The figures are in `figures.yaml`; a file for `banditsrl sweep` describes one figure in the same
-words:
+The figures of the paper are in `figures.yaml`. A file for `banditsrl sweep` describes one figure
+with the same keys:
 
-    title: Two bases                          # of the figure
+    title: Two bases                          # title of the figure
     horizon: 10000                            # or scales: {quick: {horizon: ..., seeds: ...}}
-    seeds: 20                                 # how many, or a list
-    preset: default                           # of every curve that has none
-    problems:                                 # one panel each: a name, a path, or more words
+    seeds: 20                                 # number of seeds
+    preset: default                           # for every curve that names no preset
+    problems:                                 # one panel each: a name, a path, or a mapping
       - vardim-realizable
       - {title: Mine, problem: mine.csv, set: {label: class}}
     curves:
-      - banditsrl-linucb                      # a policy, or more words:
+      - banditsrl-linucb                      # the name of a policy, or a mapping:
       - {label: Greedy, policy: egreedy, set: {epsilon: 0}, base: uniform}
       - {policy: linucb, grid: {ucb_scale: [0.1, 1, 2]}, tuned: LinUCB}
     parts:                                    # instead of curves: several panels per problem
       - {title: LinUCB, curves: [...]}
 
-`grid` stands for one curve for every combination; with `tuned` a report shows the best of them.
-`base` is the label that a curve is compared with, seed by seed.
+`grid` stands for one curve for every combination of values; with `tuned`, reports show only the
+best of these curves, under that name. `base` is the label of the curve that a curve is compared
+with, seed by seed.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import partial
 from itertools import product
 from pathlib import Path
@@ -32,85 +33,30 @@ import yaml
 
 from banditsrl.arguments import count
 from banditsrl.errors import InvalidArgument
-from banditsrl.experiments.run_spec import FRACTION, is_file, parsed
+from banditsrl.experiments.figure import Figure, FigureCurve, FigurePanel, Scale
+from banditsrl.experiments.run_spec import interpret_setting, is_file
 from banditsrl.registry import Registry
 
 ONLY = "only"
-"""Name of the scale of a figure that has one."""
+"""Name of the scale of a figure that has just one."""
 
-
-@dataclass(frozen=True)
-class Curve:
-    """One line of a panel: a registered policy with settings.
-
-    `representation="worst"` stands for the realizable candidate on which LinUCB's regret bound is
-    largest (no HLS, largest dimension).
-    """
-
-    label: str
-    policy: str
-    settings: dict[str, Any] = field(default_factory=dict)
-    preset: str | None = None
-    base: str | None = None
-    tuned: str | None = None
-
-
-@dataclass(frozen=True)
-class Scale:
-    """How long and how often."""
-
-    horizon: int
-    n_seeds: int
-
-
-@dataclass(frozen=True)
-class Panel:
-    """One problem and the policies compared on it; `scales` where they are its own."""
-
-    title: str
-    problem: str
-    curves: tuple[Curve, ...]
-    settings: dict[str, Any] = field(default_factory=dict)
-    scales: dict[str, Scale] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class Figure:
-    """A figure of the paper, or of a person's own."""
-
-    name: str
-    title: str
-    panels: tuple[Panel, ...]
-    scales: dict[str, Scale]
-
-    def only(self, title: str) -> "Figure":
-        """The same figure with one of its panels."""
-        panels: Registry[Panel] = Registry(f"panel of {self.name}")
-        for panel in self.panels:
-            panels.add(panel.title, panel)
-        return replace(self, panels=(panels[title],))
-
-    def scale(self, name: str) -> Scale:
-        """One of its scales."""
-        scales: Registry[Scale] = Registry(f"scale of {self.name}")
-        for key, scale in self.scales.items():
-            scales.add(key, scale)
-        return scales[name]
+DEFAULT_HORIZON, DEFAULT_SEEDS = 10_000, 20
 
 
 def read_figure(path: Path) -> Figure:
-    """The figure described in a file for `banditsrl sweep`; paths in it start from its folder."""
-    document = _loaded(path)
-    figure = _figure(path.stem, document, str(path))
-    near = tuple(replace(panel, problem=_beside(path, panel.problem)) for panel in figure.panels)
-    return replace(figure, panels=near)
+    """Return the figure described in a file; paths inside it are relative to its folder."""
+    figure = _parse_figure(path.stem, _load_yaml(path), str(path))
+    panels = tuple(
+        replace(panel, problem=_resolve_path(panel.problem, path.parent)) for panel in figure.panels
+    )
+    return replace(figure, panels=panels)
 
 
-def _beside(path: Path, problem: str) -> str:
-    return str(path.parent / problem) if is_file(problem) else problem
+def _resolve_path(problem: str, folder: Path) -> str:
+    return str(folder / problem) if is_file(problem) else problem
 
 
-def _loaded(path: Path) -> dict[str, Any]:
+def _load_yaml(path: Path) -> dict[str, Any]:
     try:
         document = yaml.safe_load(path.read_text(encoding="utf-8"))
     except OSError as error:
@@ -118,119 +64,131 @@ def _loaded(path: Path) -> dict[str, Any]:
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         first = str(error).splitlines()[0]
         raise InvalidArgument(f"{path}: is not valid YAML ({first}).") from error
-    return _mapping(document, str(path))
+    return _require_mapping(document, str(path))
 
 
-def _figure(name: str, document: Any, where: str) -> Figure:
-    words = _mapping(document, where)
-    _known(words, where, "title scales horizon seeds preset set problems curves parts")
-    shared = {"preset": words.get("preset"), "settings": _settings(words.get("set"), where)}
-    parts = words.get("parts") or [{"curves": words.get("curves")}]
+def _parse_figure(name: str, document: Any, where: str) -> Figure:
+    entry = _require_mapping(document, where)
+    keys = "title scales horizon seeds preset set problems curves parts"
+    _refuse_unknown_keys(entry, where, keys)
+    preset, settings = entry.get("preset"), _parse_settings(entry.get("set"), where)
+    parts = entry.get("parts") or [{"curves": entry.get("curves")}]
     panels = tuple(
-        _panel(problem, part, shared, where)
-        for problem in _list(words, "problems", where)
+        _parse_panel(problem, part, preset, settings, where)
+        for problem in _require_list(entry, "problems", where)
         for part in parts
     )
-    return Figure(name, str(words.get("title", name)), panels, _scales(words, where))
+    return Figure(name, str(entry.get("title", name)), panels, _parse_scales(entry, where))
 
 
-def _panel(problem: Any, part: Any, shared: dict[str, Any], where: str) -> Panel:
-    words = {"problem": problem} if isinstance(problem, str) else _mapping(problem, where)
-    _known(words, where, "title problem set curves scales")
-    part = _mapping(part, where)
-    _known(part, where, "title curves set")
-    name = str(words.get("problem") or "")
+def _parse_panel(
+    problem: Any, part: Any, preset: str | None, settings: dict[str, Any], where: str
+) -> FigurePanel:
+    """Return the panel of one problem and one part; `settings` are those of the figure."""
+    entry = {"problem": problem} if isinstance(problem, str) else _require_mapping(problem, where)
+    _refuse_unknown_keys(entry, where, "title problem set curves scales")
+    part = _require_mapping(part, where)
+    _refuse_unknown_keys(part, where, "title curves set")
+    name = str(entry.get("problem") or "")
     if not name:
         raise InvalidArgument(f"{where}: every problem must have a name, got {problem!r}.")
-    titles = [words.get("title", Path(name).stem if is_file(name) else name), part.get("title")]
-    more = {**shared["settings"], **_settings(part.get("set"), where)}
-    source = words if words.get("curves") else part
+    titles = [entry.get("title", Path(name).stem if is_file(name) else name), part.get("title")]
+    shared = {**settings, **_parse_settings(part.get("set"), where)}
     curves = [
         curve
-        for entry in _list(source, "curves", where)
-        for curve in _curves(entry, shared["preset"], more, where)
+        for item in _require_list(entry if entry.get("curves") else part, "curves", where)
+        for curve in _parse_curves(item, preset, shared, where)
     ]
-    if doubles := {c.label for c in curves if [d.label for d in curves].count(c.label) > 1}:
-        raise InvalidArgument(f"{where}: labels must differ, got {min(doubles)!r} twice.")
-    own = _mapping(words.get("scales") or {}, where)
-    scales = {k: _scale(v, where) for k, v in own.items()}
-    title = ", ".join(str(title) for title in titles if title)
-    return Panel(title, name, tuple(curves), _settings(words.get("set"), where), scales)
-
-
-def _curves(entry: Any, preset: str | None, shared: dict[str, Any], where: str) -> Iterator[Curve]:
-    """The curve of an entry, or those of its grid."""
-    words = {"policy": entry} if isinstance(entry, str) else _mapping(entry, where)
-    _known(words, where, "label policy set grid preset base tuned")
-    if not words.get("policy"):
-        raise InvalidArgument(f"{where}: every curve must name a policy, got {entry!r}.")
-    label = str(words.get("label") or words.get("tuned") or words["policy"])
-    make = partial(
-        Curve,
-        policy=str(words["policy"]),
-        preset=words.get("preset", preset),
-        base=words.get("base"),
-        tuned=words.get("tuned"),
+    _refuse_equal_labels(curves, where)
+    own_scales = _require_mapping(entry.get("scales") or {}, where)
+    return FigurePanel(
+        title=", ".join(str(title) for title in titles if title),
+        problem=name,
+        curves=tuple(curves),
+        settings=_parse_settings(entry.get("set"), where),
+        scales={key: _parse_scale(value, where) for key, value in own_scales.items()},
     )
-    settings = {**shared, **_settings(words.get("set"), where)}
-    grid = _mapping(words.get("grid") or {}, where)
+
+
+def _parse_curves(
+    item: Any, preset: str | None, shared: dict[str, Any], where: str
+) -> Iterator[FigureCurve]:
+    """Yield the curve of one item, or the curves of its grid."""
+    entry = {"policy": item} if isinstance(item, str) else _require_mapping(item, where)
+    _refuse_unknown_keys(entry, where, "label policy set grid preset base tuned")
+    if not entry.get("policy"):
+        raise InvalidArgument(f"{where}: every curve must name a policy, got {item!r}.")
+    label = str(entry.get("label") or entry.get("tuned") or entry["policy"])
+    make_curve = partial(
+        FigureCurve,
+        policy=str(entry["policy"]),
+        preset=entry.get("preset", preset),
+        base=entry.get("base"),
+        tuned=entry.get("tuned"),
+    )
+    settings = {**shared, **_parse_settings(entry.get("set"), where)}
+    grid = _require_mapping(entry.get("grid") or {}, where)
     for values in product(*grid.values()):
         point = dict(zip(grid, values, strict=True))
-        suffix = ", ".join(f"{name}={_words(value)}" for name, value in point.items())
-        named = f"{label}, {suffix}" if suffix else label
-        yield make(label=named, settings={**settings, **_settings(point, where)})
+        suffix = ", ".join(f"{name}={_format_value(value)}" for name, value in point.items())
+        yield make_curve(
+            label=f"{label}, {suffix}" if suffix else label,
+            settings={**settings, **_parse_settings(point, where)},
+        )
 
 
-def _scales(words: Mapping[str, Any], where: str) -> dict[str, Scale]:
-    if "scales" in words:
-        return {k: _scale(v, where) for k, v in _mapping(words["scales"], where).items()}
-    return {ONLY: _scale({k: words.get(k) for k in ("horizon", "seeds")}, where)}
+def _parse_scales(entry: Mapping[str, Any], where: str) -> dict[str, Scale]:
+    if "scales" in entry:
+        scales = _require_mapping(entry["scales"], where)
+        return {name: _parse_scale(scale, where) for name, scale in scales.items()}
+    return {ONLY: _parse_scale({k: entry.get(k) for k in ("horizon", "seeds")}, where)}
 
 
-def _scale(words: Any, where: str) -> Scale:
-    words = _mapping(words, where)
-    _known(words, where, "horizon seeds")
-    horizon = count("horizon", words.get("horizon") or 10_000)
-    return Scale(horizon, count("seeds", words.get("seeds") or 20))
+def _parse_scale(entry: Any, where: str) -> Scale:
+    entry = _require_mapping(entry, where)
+    _refuse_unknown_keys(entry, where, "horizon seeds")
+    horizon = count("horizon", entry.get("horizon") or DEFAULT_HORIZON)
+    return Scale(horizon, count("seeds", entry.get("seeds") or DEFAULT_SEEDS))
 
 
-def _settings(words: Any, where: str) -> dict[str, Any]:
-    given = _mapping(words or {}, where)
-    return {str(k): parsed(v) if _is_fraction(v) else v for k, v in given.items()}
+def _parse_settings(entry: Any, where: str) -> dict[str, Any]:
+    settings = _require_mapping(entry or {}, where)
+    return {str(name): interpret_setting(str(name), value) for name, value in settings.items()}
 
 
-def _is_fraction(value: Any) -> bool:
-    """Whether YAML left a number like 1/3 as a word."""
-    return isinstance(value, str) and FRACTION.fullmatch(value) is not None
-
-
-def _words(value: Any) -> str:
+def _format_value(value: Any) -> str:
     return ",".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
-def _list(words: Mapping[str, Any], name: str, where: str) -> list[Any]:
-    found = words.get(name)
+def _require_list(entry: Mapping[str, Any], name: str, where: str) -> list[Any]:
+    found = entry.get(name)
     if not isinstance(found, list) or not found:
         raise InvalidArgument(f"{where}: {name} must be a list with an entry, got {found!r}.")
     return found
 
 
-def _mapping(value: Any, where: str) -> dict[str, Any]:
+def _require_mapping(value: Any, where: str) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise InvalidArgument(f"{where}: must hold names with values, got {value!r}.")
     return value
 
 
-def _known(words: Mapping[str, Any], where: str, names: str) -> None:
-    known: Registry[None] = Registry(f"word in {where}")
+def _refuse_unknown_keys(entry: Mapping[str, Any], where: str, names: str) -> None:
+    known: Registry[None] = Registry(f"key in {where}")
     for name in names.split():
         known.add(name, None)
-    for word in words:
-        known[str(word)]
+    for key in entry:
+        known[str(key)]  # an unknown key is refused, and the nearest one is offered
+
+
+def _refuse_equal_labels(curves: list[FigureCurve], where: str) -> None:
+    labels = [curve.label for curve in curves]
+    if repeated := {label for label in labels if labels.count(label) > 1}:
+        raise InvalidArgument(f"{where}: labels must differ, got {min(repeated)!r} twice.")
 
 
 FIGURES: Registry[Figure] = Registry("figure")
 _FILE = Path(__file__).with_name("figures.yaml")
-for _name, _words_of in _loaded(_FILE).items():
+for _name, _entry in _load_yaml(_FILE).items():
     if not _name.startswith("_"):
-        FIGURES.add(_name, _figure(_name, _words_of, f"{_FILE.name}, {_name}"))
+        FIGURES.add(_name, _parse_figure(_name, _entry, f"{_FILE.name}, {_name}"))

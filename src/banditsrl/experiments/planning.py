@@ -1,7 +1,7 @@
-"""Which runs does a sweep need, which are done, and how long will the others take?
+"""Which runs does a sweep need, which of them are finished, and how long will the others take?
 
-A sweep is a list of cells (policy, settings, problem, horizon, seeds). Each becomes runs; runs
-that the store already has are taken from there, whoever asked for them.
+A sweep is a list of cells (policy, settings, problem, horizon, seeds). Each cell becomes one or
+more runs. A run that the store already has is taken from there, whichever command made it.
 """
 
 from collections import defaultdict
@@ -9,29 +9,37 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-from banditsrl.engines.jobs import Job
-from banditsrl.experiments.building import build, shared_out
-from banditsrl.experiments.figure_catalogue import Figure
-from banditsrl.experiments.run_spec import RunSpec, chunks, content_digest, frozen
+from banditsrl.experiments.building import build_policy, split_settings
+from banditsrl.experiments.figure import Figure
+from banditsrl.experiments.run_spec import (
+    RunSpec,
+    check_distinct_seeds,
+    digest_file,
+    settings_from_dict,
+    split_seeds,
+)
+from banditsrl.experiments.run_times import START_SECONDS, RunTimes
 from banditsrl.experiments.store import Run, Store
 from banditsrl.simulation.run_checks import check_steps
 from banditsrl.simulation.simulate import seeds_side_by_side
 
-STEP_SECONDS_IN_LANES = 6e-5
-"""Expected time of one step of all seeds side by side, as long as nothing was measured."""
-
-STEP_SECONDS_OF_NETWORK = 7e-4
-"""The same for one seed of a network, training included."""
-
-START_SECONDS = 6.0
-"""Expected time to compile what a cell needs."""
-
 
 @dataclass(frozen=True)
-class Cell:
-    """One curve: a policy with settings on a problem, over some seeds.
+class CellRequest:
+    """One curve that is asked for: a policy with settings on a problem, over some seeds.
 
-    `settings` are handed to the problem where it takes them, and else to the policy.
+    Attributes:
+        panel: Title of the panel that the curve belongs to.
+        label: Name of the curve.
+        problem: Name of the problem, or a path.
+        policy: Name of the policy.
+        horizon: Number of steps.
+        seeds: The seeds, each of them once.
+        settings: Settings by name. The problem gets those that it takes, the policy the others.
+        preset: Where other settings come from ("paper", "default" or None).
+        base: Label of the curve that this one is compared with, if any.
+        tuned: Name of the group of curves of which only the best is shown, if any.
+        figure: Name of the figure that the curve belongs to, if any.
     """
 
     panel: str
@@ -46,10 +54,13 @@ class Cell:
     tuned: str | None = None
     figure: str | None = None
 
+    def __post_init__(self) -> None:
+        check_distinct_seeds(self.seeds)
+
     @property
     def spec(self) -> RunSpec:
-        """The specification of its runs, without seeds."""
-        of_problem, of_policy = shared_out(self.problem, self.settings)
+        """What the runs of this cell have in common: their specification without seeds."""
+        of_problem, of_policy = split_settings(self.problem, self.settings)
         return RunSpec(
             problem=self.problem,
             policy=self.policy,
@@ -57,54 +68,67 @@ class Cell:
             seeds=(),
             steps=tuple(int(step) for step in check_steps(None, self.horizon)),
             preset=self.preset,
-            settings=frozen(of_policy),
-            problem_settings=frozen(of_problem),
-            content=content_digest(self.problem),
+            settings=settings_from_dict(of_policy),
+            problem_settings=settings_from_dict(of_problem),
+            content=digest_file(self.problem),
         )
 
 
-class Planned(NamedTuple):
-    """A cell, what its runs share, and its runs: hash and seeds of each."""
+class PlannedCell(NamedTuple):
+    """A cell together with the runs that hold its seeds."""
 
-    cell: Cell
+    cell: CellRequest
+    spec: RunSpec  # what its runs have in common
+    runs: dict[str, tuple[int, ...]]  # the seeds of each run, by the hash of the run
+
+
+class Job(NamedTuple):
+    """A run that has to be made."""
+
     spec: RunSpec
-    runs: dict[str, tuple[int, ...]]
+    label: str
+    seconds: float  # expected
+
+    @property
+    def n_steps(self) -> int:
+        """Number of steps over all seeds."""
+        return self.spec.horizon * len(self.spec.seeds)
 
 
 @dataclass(frozen=True)
-class Plan:
-    """What is to be done.
+class SweepPlan:
+    """What a sweep has to do.
 
     Attributes:
-        store: Where runs live.
-        cells: What was asked for.
+        store: Where runs are kept.
+        cells: The cells that were asked for.
         jobs: The runs that are missing, each once.
-        n_runs: How many runs there are, done ones included.
-        refused: By hash, what is wrong with the folder of a run that is needed.
+        n_runs: Number of runs, finished ones included.
+        refused: What is wrong with the folder of a run that is needed, by the hash of the run.
     """
 
     store: Store
-    cells: tuple[Planned, ...]
+    cells: tuple[PlannedCell, ...]
     jobs: tuple[Job, ...]
     n_runs: int
     refused: dict[str, str]
 
     @property
     def n_done(self) -> int:
-        """How many runs are finished already."""
+        """Number of runs that are finished already."""
         return self.n_runs - len(self.jobs) - len(self.refused)
 
     def seconds(self, n_workers: int) -> float:
-        """Expected time on so many workers."""
+        """Return the expected time of the missing runs on this many workers."""
         if not self.jobs:
             return 0.0
-        n_programs = len({job.spec.cell for job in self.jobs})
+        n_programs = len({job.spec.cell_hash for job in self.jobs})
         work = sum(job.seconds for job in self.jobs) + START_SECONDS * n_programs
         longest = max(job.seconds for job in self.jobs) + START_SECONDS
         return max(work / n_workers, longest)
 
 
-def cells_of(
+def list_cells(
     figure: Figure,
     scale: str,
     *,
@@ -113,15 +137,15 @@ def cells_of(
     first_seed: int = 0,
     preset: str | None = None,
     settings: Mapping[str, Any] | None = None,
-) -> tuple[Cell, ...]:
-    """The cells of a figure at one of its scales; what is given overrides what it says."""
-    whole = figure.scale(scale)
+) -> tuple[CellRequest, ...]:
+    """Return the cells of a figure at one of its scales; arguments override the figure."""
+    common = figure.find_scale(scale)
     cells = []
     for panel in figure.panels:
-        size = panel.scales.get(scale, whole)
+        size = panel.scales.get(scale, common)
         seeds = range(first_seed, first_seed + (n_seeds or size.n_seeds))
         for curve in panel.curves:
-            cell = Cell(
+            cell = CellRequest(
                 panel=panel.title,
                 label=curve.label,
                 problem=panel.problem,
@@ -138,39 +162,48 @@ def cells_of(
     return tuple(cells)
 
 
-def plan(cells: Sequence[Cell], store: Store) -> Plan:
-    """Build every cell once, so that what is wrong is said now, and see what is missing."""
+def plan_sweep(cells: Sequence[CellRequest], store: Store) -> SweepPlan:
+    """Decide which runs the cells need and which of those are missing.
+
+    Every policy is built here, so that a wrong setting is reported before anything runs.
+    """
     known = {run.hash: run for run in store.runs()}
-    finished: dict[str, list[Run]] = defaultdict(list)  # by cell
-    for run in known.values():
-        if run.finished:
-            finished[run.spec.cell].append(run)
-    speeds = _Speeds(store, known.values())
-    planned: list[Planned] = []
+    finished = _group_finished(known.values())
+    times = RunTimes(store, known.values())
+    planned: list[PlannedCell] = []
     jobs: dict[str, Job] = {}
     refused: dict[str, str] = {}
     for cell in cells:
         spec = cell.spec
-        _, policy = build(spec)
-        runs = _covering(spec, cell.seeds, seeds_side_by_side(policy), finished[spec.cell])
-        planned.append(Planned(cell, spec, runs))
+        run_size = seeds_side_by_side(build_policy(spec))
+        runs = _cover_seeds(spec, cell.seeds, run_size, finished[spec.cell_hash])
+        planned.append(PlannedCell(cell, spec, runs))
         for name, seeds in runs.items():
             if name in jobs or name in refused:
                 continue
-            if reason := store.problem_with(name, deep=True):
+            if reason := store.find_damage(name, deep=True):
                 refused[name] = reason
             elif not (name in known and known[name].finished):
-                wanted = replace(spec, seeds=seeds)
-                label = f"{cell.panel}: {cell.label}"
-                jobs[name] = Job(wanted, label, speeds.expected(wanted, seeds_side_by_side(policy)))
+                missing = replace(spec, seeds=seeds)
+                seconds = times.estimate(missing, run_size)
+                jobs[name] = Job(missing, f"{cell.panel}: {cell.label}", seconds)
     n_runs = len({run for each in planned for run in each.runs})
-    return Plan(store, tuple(planned), tuple(jobs.values()), n_runs, refused)
+    return SweepPlan(store, tuple(planned), tuple(jobs.values()), n_runs, refused)
 
 
-def _covering(
-    spec: RunSpec, seeds: Sequence[int], lanes: int, finished: Sequence[Run]
+def _group_finished(runs: Iterable[Run]) -> dict[str, list[Run]]:
+    """Return the finished runs by the hash of their cell."""
+    groups: dict[str, list[Run]] = defaultdict(list)
+    for run in runs:
+        if run.finished:
+            groups[run.spec.cell_hash].append(run)
+    return groups
+
+
+def _cover_seeds(
+    spec: RunSpec, seeds: Sequence[int], run_size: int, finished: Sequence[Run]
 ) -> dict[str, tuple[int, ...]]:
-    """Runs that hold the seeds: finished ones first, each seed once; new ones for the rest."""
+    """Return runs that hold the seeds, each seed once: finished ones first, then new ones."""
     missing = set(seeds)
     runs: dict[str, tuple[int, ...]] = {}
     for run in sorted(finished, key=lambda run: (-len(run.spec.seeds), run.hash)):
@@ -178,37 +211,6 @@ def _covering(
         if missing & set(run.spec.seeds) and not taken & set(run.spec.seeds):
             runs[run.hash] = run.spec.seeds
             missing -= set(run.spec.seeds)
-    for chunk in chunks(missing, lanes):
+    for chunk in split_seeds(missing, run_size):
         runs[replace(spec, seeds=chunk).hash] = chunk
     return runs
-
-
-class _Speeds:
-    """How long a run will take, from runs of the same policy on the same problem if there are."""
-
-    def __init__(self, store: Store, runs: Iterable[Run]) -> None:
-        self.store = store
-        self.examples = {_kind(run.spec): run for run in runs if run.finished}
-        self.measured: dict[tuple[str, str], float] = {}
-
-    def expected(self, spec: RunSpec, lanes: int) -> float:
-        """Seconds, without compilation."""
-        kind = _kind(spec)
-        if kind not in self.measured:
-            self.measured[kind] = self._measure(kind, lanes)
-        return self.measured[kind] * spec.horizon
-
-    def _measure(self, kind: tuple[str, str], lanes: int) -> float:
-        usual = STEP_SECONDS_OF_NETWORK if lanes == 1 else STEP_SECONDS_IN_LANES
-        if kind not in self.examples:
-            return usual
-        run = self.examples[kind]
-        try:
-            seconds = float(self.store.table(run.hash)["seconds"][0])
-        except ValueError:
-            return usual
-        return max(seconds - START_SECONDS / 2.0, 0.2 * seconds) / run.spec.horizon
-
-
-def _kind(spec: RunSpec) -> tuple[str, str]:
-    return spec.problem, spec.policy

@@ -1,8 +1,8 @@
-"""What is one run? Data only: problem, policy, settings, horizon, seeds; named by its hash.
+"""What is one run? Plain data: problem, policy, settings, horizon and seeds, named by a hash.
 
-A run is a *chunk* of seeds of one policy on one problem: as many as the policy runs side by side.
-Chunks begin at multiples of that number, so that the same seeds fall into the same run however
-many are asked for.
+A run holds some of the seeds of one policy on one problem: as many as the policy simulates side by
+side. Runs begin at multiples of that number, so that a seed falls into the same run however many
+seeds are asked for.
 """
 
 import hashlib
@@ -21,11 +21,14 @@ from banditsrl.errors import InvalidArgument
 SCHEMA = 1
 """Raised whenever the same specification would give another table."""
 
-SUFFIXES = (".json", ".csv", ".parquet")
-"""Endings by which a problem is known to be a file."""
+FILE_SUFFIXES = (".json", ".csv", ".parquet")
+"""Endings by which the name of a problem is recognised as a path."""
 
-NONE_IS_A_WORD = ("loss", "refit")
-"""Settings among whose words is "none"."""
+NONE_WORDS = ("none", "null")
+"""Words that stand for None."""
+
+WORD_NONE_SETTINGS = ("loss", "noise", "refit")
+"""Settings for which "none" is one of the allowed words, so that it is not turned into None."""
 
 FRACTION = re.compile(r"(-?\d+)/(\d+)")
 
@@ -41,12 +44,12 @@ class RunSpec:
         problem: A registered name, or the path of a file.
         policy: A registered name.
         horizon: Number of steps.
-        seeds: The seeds of this run.
+        seeds: The seeds of this run, each of them once.
         steps: The recorded steps.
         preset: "paper", "default" or None.
-        settings: Of the policy, as sorted pairs.
-        problem_settings: Of the problem, as sorted pairs.
-        content: A digest of the file, when the problem is one.
+        settings: The settings of the policy, as sorted pairs.
+        problem_settings: The settings of the problem, as sorted pairs.
+        content: A digest of the file if the problem is a file.
     """
 
     problem: str
@@ -59,6 +62,9 @@ class RunSpec:
     problem_settings: Settings = ()
     content: str | None = None
 
+    def __post_init__(self) -> None:
+        check_distinct_seeds(self.seeds)
+
     @cached_property
     def hash(self) -> str:
         """Sixteen hexadecimal digits that name the run; a file counts by name and content."""
@@ -68,75 +74,89 @@ class RunSpec:
         return hashlib.sha256(canonical.encode()).hexdigest()[:16]
 
     @cached_property
-    def cell(self) -> str:
-        """The same for all runs that differ in their seeds only."""
+    def cell_hash(self) -> str:
+        """A hash that is the same for all runs that differ in their seeds only."""
         return replace(self, seeds=()).hash
 
     def as_dict(self) -> dict[str, Any]:
-        """As plain JSON, with the schema."""
+        """Return the specification as plain JSON, with its schema."""
         plain = {field.name: getattr(self, field.name) for field in fields(self)}
         plain |= {"seeds": list(self.seeds), "steps": list(self.steps)}
-        for name in ("settings", "problem_settings"):
-            plain[name] = thawed(getattr(self, name))
+        plain |= {
+            "settings": settings_to_dict(self.settings),
+            "problem_settings": settings_to_dict(self.problem_settings),
+        }
         return {"schema": SCHEMA, **plain}
 
     @classmethod
     def from_dict(cls, document: Mapping[str, Any]) -> "RunSpec":
-        """The inverse of `as_dict`."""
+        """Return the specification that `as_dict` turned into JSON."""
         if document.get("schema") != SCHEMA:
             raise InvalidArgument(f"schema must be {SCHEMA}, got {document.get('schema')!r}.")
         known = {k: v for k, v in document.items() if k in cls.__dataclass_fields__}
         known |= {name: tuple(known[name]) for name in ("seeds", "steps")}
-        known |= {name: frozen(known[name]) for name in ("settings", "problem_settings")}
+        known |= {
+            name: settings_from_dict(known[name]) for name in ("settings", "problem_settings")
+        }
         return cls(**known)
 
 
-def frozen(settings: Mapping[str, Any]) -> Settings:
-    """Settings as sorted pairs, lists as tuples."""
-    return tuple((str(k), _frozen(v)) for k, v in sorted(settings.items()))
+def check_distinct_seeds(seeds: Sequence[int]) -> None:
+    """Refuse seeds that are not all different: a seed that counts twice is no second sample."""
+    seen: set[int] = set()
+    for seed in seeds:
+        if seed in seen:
+            raise InvalidArgument(f"seeds must be distinct, got {seed} more than once.")
+        seen.add(seed)
 
 
-def thawed(settings: Settings) -> dict[str, Any]:
-    """Settings as a plain dictionary, tuples as lists."""
-    return {k: list(v) if isinstance(v, tuple) else v for k, v in settings}
-
-
-def chunks(seeds: Iterable[int], lanes: int) -> list[tuple[int, ...]]:
-    """Seeds in runs of at most `lanes`, cut at multiples of `lanes`.
+def split_seeds(seeds: Iterable[int], run_size: int) -> list[tuple[int, ...]]:
+    """Split seeds into runs of at most `run_size`, cut at multiples of `run_size`.
 
     Example:
-        >>> chunks([0, 1, 2, 3, 4, 9], 4)
+        >>> split_seeds([0, 1, 2, 3, 4, 9], 4)
         [(0, 1, 2, 3), (4,), (9,)]
     """
-    grouped = groupby(sorted(set(seeds)), key=lambda seed: seed // lanes)
+    grouped = groupby(sorted(set(seeds)), key=lambda seed: seed // run_size)
     return [tuple(group) for _, group in grouped]
 
 
-def parsed_settings(pairs: Sequence[str]) -> dict[str, Value]:
-    """What `--set NAME=VALUE` was given, with values as numbers where they are numbers."""
+def settings_from_dict(settings: Mapping[str, Any]) -> Settings:
+    """Return settings as sorted pairs, with tuples in place of lists."""
+    return tuple((str(k), _freeze(v)) for k, v in sorted(settings.items()))
+
+
+def settings_to_dict(settings: Settings) -> dict[str, Any]:
+    """Return settings as a plain dictionary, with lists in place of tuples."""
+    return {k: list(v) if isinstance(v, tuple) else v for k, v in settings}
+
+
+def parse_settings(pairs: Sequence[str]) -> dict[str, Value]:
+    """Return the settings in words of the form NAME=VALUE, as `--set` takes them."""
     settings: dict[str, Value] = {}
     for pair in pairs:
         name, equals, text = pair.partition("=")
-        if not equals or not name.strip().isidentifier():
+        name = name.strip()
+        if not equals or not name.isidentifier():
             raise InvalidArgument(f"--set must be NAME=VALUE, got {pair!r}.")
-        if name.strip() in settings:
-            raise InvalidArgument(f"--set must name a setting once, got {name.strip()} twice.")
-        value = parsed(text)
-        settings[name.strip()] = text if value is None and name in NONE_IS_A_WORD else value
+        if name in settings:
+            raise InvalidArgument(f"--set must name a setting once, got {name} twice.")
+        settings[name] = interpret_setting(name, parse_value(text))
     return settings
 
 
-def parsed(text: str) -> Value:
-    """A value as typed on a command line.
+def parse_value(text: str) -> Value:
+    """Return the value that a word on a command line stands for.
 
     Example:
-        >>> parsed("1/4"), parsed("50,50,10"), parsed("1e-3"), parsed("none"), parsed("t^-1/3")
-        (0.25, (50, 50, 10), 0.001, None, 't^-1/3')
+        >>> values = ("1/4", "50,50,10", "1e-3", "none", "t^-1/3")
+        >>> [parse_value(value) for value in values]
+        [0.25, (50, 50, 10), 0.001, None, 't^-1/3']
     """
     text = text.strip()
     if "," in text:
-        return tuple(parsed(part) for part in text.split(",") if part.strip())
-    if text.lower() in ("none", "null", "true", "false"):
+        return tuple(parse_value(part) for part in text.split(",") if part.strip())
+    if text.lower() in (*NONE_WORDS, "true", "false"):
         return {"true": True, "false": False}.get(text.lower())
     for kind in (int, float):
         try:
@@ -151,13 +171,32 @@ def parsed(text: str) -> Value:
     return text
 
 
+def interpret_setting(name: str, value: Value) -> Value:
+    """Return the value of a setting as problems and policies take it.
+
+    This is the one rule for `--set` and for YAML, which knows neither fractions nor the word none:
+    "1/3" is a number, and "none" is None unless it is one of the words of that setting.
+
+    Example:
+        >>> interpret_setting("gamma2", "1/2"), interpret_setting("glrt_scale", "none")
+        (0.5, None)
+        >>> interpret_setting("noise", "none"), interpret_setting("noise", None)
+        ('none', 'none')
+    """
+    if isinstance(value, str) and FRACTION.fullmatch(value):
+        return parse_value(value)
+    if isinstance(value, str) and value.lower() in NONE_WORDS:
+        value = None
+    return "none" if value is None and name in WORD_NONE_SETTINGS else value
+
+
 def is_file(problem: str) -> bool:
-    """Whether a problem is given by a path rather than by a registered name."""
-    return Path(problem).suffix.lower() in SUFFIXES
+    """Tell whether a problem is given by a path rather than by a registered name."""
+    return Path(problem).suffix.lower() in FILE_SUFFIXES
 
 
-def content_digest(problem: str) -> str | None:
-    """A digest of the file's bytes; None for a registered name."""
+def digest_file(problem: str) -> str | None:
+    """Return a digest of the content of a problem's file, or None for a registered name."""
     if not is_file(problem):
         return None
     try:
@@ -167,5 +206,5 @@ def content_digest(problem: str) -> str | None:
         raise InvalidArgument(f"{problem}: cannot be read ({error.strerror}).") from error
 
 
-def _frozen(value: Any) -> Value:
-    return tuple(_frozen(item) for item in value) if isinstance(value, list | tuple) else value
+def _freeze(value: Any) -> Value:
+    return tuple(_freeze(item) for item in value) if isinstance(value, list | tuple) else value

@@ -1,8 +1,8 @@
-"""How is a result kept as a table? One row per seed and recorded step, and back to small numbers.
+"""How is a result kept as a table? With one row per seed and recorded step.
 
-Columns: seed, step, the cumulative counts of `Result`, one column per thing that the policy
-reports (what was in force at that step), and the wall time of the run. Wall time aside, the same
-specification always gives the same table.
+The columns are seed, step, the cumulative counts of `Result`, one column for each value that the
+policy reports (the value that held at that step), and the wall time of the run. The same
+specification always gives the same table, apart from the wall time.
 """
 
 import io
@@ -17,51 +17,46 @@ if TYPE_CHECKING:
     import polars as pl
 
 COUNTS = ("regret", "certified", "trivial", "wrong", "wrong_regret")
-"""Cumulative columns."""
+"""Columns that are cumulative."""
 
 REQUIRED = ("seed", "step", *COUNTS, "seconds")
 """Columns that every table has."""
 
 
-def table_of(result: Result, seconds: float | None = None) -> "pl.DataFrame":
-    """A result as a table, seeds in order and steps in order; `seconds` instead of its own."""
+def make_table(result: Result, seconds: float | None = None) -> "pl.DataFrame":
+    """Return the table of a result, ordered by seed and then by step.
+
+    Args:
+        result: What `simulate` returned.
+        seconds: The wall time to write down if it is not that of the result, because the run was
+            stopped and continued.
+    """
     import polars as pl
 
     n_seeds, n_steps = result.regret.shape
+    counts = (result.regret, result.certified, result.trivial, result.wrong, result.wrong_regret)
     columns: dict[str, Any] = {
         "seed": np.repeat(result.seeds, n_steps),
         "step": np.tile(result.steps, n_seeds),
     }
-    columns |= {name: np.ravel(getattr(result, name)) for name in COUNTS}
-    in_force = np.searchsorted(result.phases, result.steps, side="left")  # (K,) among J + 1
+    columns |= {name: np.ravel(values) for name, values in zip(COUNTS, counts, strict=True)}
+    current = np.searchsorted(result.phases, result.steps, side="left")  # (K,) among J + 1
     for name, values in result.reports.items():
-        columns[name] = _column(values[:, in_force])  # (S, K, ...)
+        columns[name] = _make_column(values[:, current])  # (S, K, ...)
     spent = result.seconds if seconds is None else seconds
     columns["seconds"] = np.full(n_seeds * n_steps, spent)
     return pl.DataFrame(columns)
 
 
-def to_bytes(table: "pl.DataFrame") -> bytes:
-    """A table as the content of a Parquet file."""
+def encode_table(table: "pl.DataFrame") -> bytes:
+    """Return a table as the content of a Parquet file."""
     buffer = io.BytesIO()
     table.write_parquet(buffer, compression="zstd", statistics=False)
     return buffer.getvalue()
 
 
-def from_bytes(content: bytes) -> "pl.DataFrame":
-    """The inverse of `to_bytes`."""
-    import polars as pl
-
-    return pl.read_parquet(io.BytesIO(content))
-
-
-def same(one: "pl.DataFrame", other: "pl.DataFrame") -> bool:
-    """Whether two tables are equal in everything but wall time, to the last bit."""
-    return one.drop("seconds").equals(other.drop("seconds"))
-
-
-def _column(values: NDArray[Any]) -> Any:
-    """Values (S, K, ...) as one column: numbers, or lists of what is behind the step."""
+def _make_column(values: NDArray[Any]) -> Any:
+    """Return values (S, K, ...) as one column of numbers, or of lists if there are more axes."""
     import polars as pl
 
     rows = values.reshape(values.shape[0] * values.shape[1], -1)

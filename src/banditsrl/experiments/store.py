@@ -1,4 +1,4 @@
-"""Where do runs live? One folder per run, named by the hash of its specification.
+"""Where are runs kept? One folder per run, named by the hash of its specification.
 
     DIR/sweep.json                      what was asked for
     DIR/runs/<hash>/spec.json           the specification
@@ -7,28 +7,23 @@
     DIR/runs/<hash>/checkpoint.npz      the state of an unfinished run
     DIR/runs/<hash>/error.txt           why it failed
 
-Every file is written under another name and renamed, so that a reader never sees half of one; the
-specification and the table are synced before the table appears. A folder that is damaged or not
-ours is named and left alone; nothing is ever deleted but our own leftovers inside a run that has
-just finished.
+Every file is written in one piece (see `core.files`), and the specification and the table are on
+disk before the table appears. A folder that is damaged, or that was not made here, is named and
+left as it is. Nothing is deleted except temporary files inside a run that has just finished.
 """
 
-import json
-import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
+from banditsrl.core.files import PARTIAL, read_json, sync_file, write_bytes, write_json
 from banditsrl.errors import BanditSRLError, InvalidArgument
-from banditsrl.experiments.environment import environment
+from banditsrl.experiments.environment import describe_environment
 from banditsrl.experiments.run_spec import RunSpec
-from banditsrl.experiments.run_tables import REQUIRED, to_bytes
+from banditsrl.experiments.run_tables import REQUIRED, encode_table
 
 if TYPE_CHECKING:
     import polars as pl
-
-PARTIAL = ".partial"
-"""Ending of a file that is being written."""
 
 
 class Run(NamedTuple):
@@ -46,47 +41,46 @@ class Store:
         self.directory = Path(directory)
 
     def folder(self, run: str) -> Path:
-        """The folder of a run."""
+        """Return the folder of a run, which need not exist."""
         return self.directory / "runs" / run
 
     def runs(self) -> Iterator[Run]:
-        """Every run that can be read, finished or not, by hash."""
-        for run in self._names():
+        """Yield every run that can be read, finished or not, ordered by hash."""
+        for run in self._list_names():
             try:
-                spec = self.spec(run)
+                spec = self.read_spec(run)
             except BanditSRLError:
                 continue
             yield Run(run, spec, self.is_finished(run))
 
-    def damaged(self) -> Iterator[str]:
-        """One sentence for each folder that is damaged or not ours."""
-        for run in self._names():
-            if reason := self.problem_with(run):
-                yield reason
-
     def is_finished(self, run: str) -> bool:
-        """Whether a run has its table."""
+        """Tell whether a run has its table."""
         return (self.folder(run) / "table.parquet").is_file()
 
-    def problem_with(self, run: str, *, deep: bool = False) -> str | None:
-        """What is wrong with the folder of a run, in one sentence; `deep` reads its table too."""
+    def find_damage(self, run: str, *, deep: bool = False) -> str | None:
+        """Return one sentence about what is wrong with the folder of a run, or None.
+
+        Args:
+            run: The hash of the run.
+            deep: Whether to read the table as well.
+        """
         folder = self.folder(run)
         if not folder.exists():
             return None
         if not folder.is_dir():
             return f"{folder}: must be a folder; it is left alone."
-        if _only_begun(folder):
+        if _has_only_begun(folder):
             return None
         try:
-            spec = self.spec(run)
+            spec = self.read_spec(run)
             if deep and self.is_finished(run):
-                self._verify(run, spec)
+                self._check_table(run, spec)
         except BanditSRLError as error:
             return f"{error} It is left alone."
         return None
 
-    def spec(self, run: str) -> RunSpec:
-        """The specification of a run, verified against the name of its folder."""
+    def read_spec(self, run: str) -> RunSpec:
+        """Return the specification of a run, checked against the name of its folder."""
         path = self.folder(run) / "spec.json"
         document = read_json(path)
         try:
@@ -97,8 +91,8 @@ class Store:
             raise InvalidArgument(f"{path}: must describe run {run}, got {spec.hash}.")
         return spec
 
-    def table(self, run: str) -> "pl.DataFrame":
-        """The table of a finished run."""
+    def read_table(self, run: str) -> "pl.DataFrame":
+        """Return the table of a finished run."""
         import polars as pl
 
         path = self.folder(run) / "table.parquet"
@@ -108,7 +102,7 @@ class Store:
             raise InvalidArgument(f"{path}: cannot be read, or is damaged.") from error
 
     def scan(self, runs: Sequence[str]) -> "pl.LazyFrame":
-        """The tables of finished runs as one lazy frame, with the column `run`."""
+        """Return the tables of finished runs as one lazy frame with an additional column `run`."""
         import polars as pl
 
         frames = [
@@ -117,31 +111,31 @@ class Store:
         ]
         return pl.concat(frames, how="diagonal")
 
-    def tables(self, runs: Sequence[str], columns: Sequence[str]) -> "pl.DataFrame":
-        """Some columns of finished runs, one below the other."""
+    def read_tables(self, runs: Sequence[str], columns: Sequence[str]) -> "pl.DataFrame":
+        """Return some columns of the tables of finished runs, in the order of `runs`."""
         import polars as pl
 
         try:
             return self.scan(runs).select(columns).collect()
         except (OSError, pl.exceptions.PolarsError):
-            return pl.concat([self.table(run).select(columns) for run in runs])  # says which
+            # reading one table after the other raises an error that names the damaged one
+            return pl.concat([self.read_table(run).select(columns) for run in runs])
 
     def begin(self, spec: RunSpec, *, command: str = "") -> Path:
-        """Make the folder of a run, with its specification and environment."""
+        """Make the folder of a run, write its specification and environment, and return it."""
         folder = self.folder(spec.hash)
         if not _has_spec(folder):
             folder.mkdir(parents=True, exist_ok=True)
             document = {"hash": spec.hash, **spec.as_dict()}
-            write_json(folder / "spec.json", document, sync=False)  # `finish` does
-        write_json(folder / "environment.json", environment(command), sync=False)
+            write_json(folder / "spec.json", document, sync=False)  # `finish` syncs it
+        write_json(folder / "environment.json", describe_environment(command), sync=False)
         return folder
 
     def finish(self, spec: RunSpec, table: "pl.DataFrame | bytes") -> None:
-        """Put the table of a run in place; then remove what it no longer needs."""
+        """Write the table of a run, then remove the files that only an unfinished run needs."""
         folder = self.folder(spec.hash)
-        content = table if isinstance(table, bytes) else to_bytes(table)
-        with (folder / "spec.json").open("rb") as file:
-            os.fsync(file.fileno())
+        content = table if isinstance(table, bytes) else encode_table(table)
+        sync_file(folder / "spec.json")
         write_bytes(folder / "table.parquet", content)
         for leftover in (*folder.glob("checkpoint*.npz"), *folder.glob(f"*{PARTIAL}")):
             leftover.unlink(missing_ok=True)
@@ -152,12 +146,13 @@ class Store:
         self.folder(spec.hash).mkdir(parents=True, exist_ok=True)
         write_bytes(self.folder(spec.hash) / "error.txt", error.encode())
 
-    def _names(self) -> list[str]:
+    def _list_names(self) -> list[str]:
         runs = self.directory / "runs"
         return sorted(entry.name for entry in runs.iterdir()) if runs.is_dir() else []
 
-    def _verify(self, run: str, spec: RunSpec) -> None:
-        table = self.table(run)
+    def _check_table(self, run: str, spec: RunSpec) -> None:
+        """Refuse a table that lacks columns or rows."""
+        table = self.read_table(run)
         path = self.folder(run) / "table.parquet"
         if missing := [name for name in REQUIRED if name not in table.columns]:
             raise InvalidArgument(f"{path}: must have the columns {', '.join(missing)}.")
@@ -166,44 +161,14 @@ class Store:
             raise InvalidArgument(f"{path}: must have {rows} rows, got {table.height}.")
 
 
-def write_bytes(path: Path, content: bytes, *, sync: bool = True) -> None:
-    """Write a file in one piece: another name, sync (unless it is easily missed), rename."""
-    partial = path.with_name(f"{path.name}.{os.getpid()}{PARTIAL}")
-    with partial.open("wb") as file:
-        file.write(content)
-        if sync:
-            file.flush()
-            os.fsync(file.fileno())
-    partial.replace(path)
-
-
-def write_json(path: Path, document: Mapping[str, Any], *, sync: bool = True) -> None:
-    """Write a JSON document in one piece."""
-    content = json.dumps(document, indent=1, ensure_ascii=False) + "\n"
-    write_bytes(path, content.encode(), sync=sync)
-
-
-def read_json(path: Path) -> dict[str, Any]:
-    """Read a JSON object."""
-    try:
-        document = json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise InvalidArgument(f"{path}: cannot be read ({error.strerror}).") from error
-    except ValueError as error:
-        raise InvalidArgument(f"{path}: is not valid JSON ({error}).") from error
-    if not isinstance(document, dict):
-        raise InvalidArgument(f"{path}: must hold a JSON object.")
-    return document
-
-
 def _has_spec(folder: Path) -> bool:
-    """Whether the specification is in place; a power cut may leave an empty file."""
+    """Tell whether the specification is in place; a power cut may leave an empty file."""
     path = folder / "spec.json"
     return path.exists() and path.stat().st_size > 0
 
 
-def _only_begun(folder: Path) -> bool:
-    """Whether a run was stopped before its specification was in place."""
+def _has_only_begun(folder: Path) -> bool:
+    """Tell whether a run was stopped before its specification was in place."""
     if _has_spec(folder):
         return False
     names = [entry.name for entry in folder.iterdir() if not entry.name.endswith(PARTIAL)]

@@ -1,63 +1,258 @@
-"""What was asked for? `sweep.json`, to which every command into the same folder adds its cells."""
+"""What was asked for in this folder? The one writer and the one reader of `sweep.json`.
 
-from collections.abc import Sequence
+Every command that runs something into a folder adds its cells to `sweep.json` there. A cell is one
+policy on one problem over some seeds: a curve of a panel. A run is finished exactly when
+`runs/<hash>/table.parquet` exists.
+"""
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import MISSING, asdict, dataclass, field, fields, replace
+from pathlib import Path
 from typing import Any
 
+from banditsrl.core.files import write_json
 from banditsrl.errors import InvalidArgument
-from banditsrl.experiments.planning import Plan, Planned
-from banditsrl.experiments.run_spec import thawed
-from banditsrl.experiments.store import Store, read_json, write_json
+from banditsrl.experiments.planning import PlannedCell, SweepPlan
+from banditsrl.experiments.run_spec import settings_to_dict
+from banditsrl.experiments.store import Store
 
 SCHEMA = 1
+"""Version of `sweep.json` that this file writes and reads."""
 
 DEFINITION = ("problem", "problem_settings", "policy", "preset", "settings", "horizon")
-"""What makes two cells of one name the same."""
+"""Fields that two cells of one name must share to be the same cell."""
 
 
-def record(plan: Plan, *, title: str, command: str) -> None:
+@dataclass(frozen=True, kw_only=True)
+class SweepCell:
+    """One entry of `sweep.json`: a policy on a problem over some seeds.
+
+    Attributes:
+        figure: Name of the figure it belongs to, if any.
+        part: Title of its panel within that figure.
+        panel: Title of its panel within the folder, which may hold several figures.
+        label: Name of its curve.
+        base: Label of the curve in the same panel that it is compared with, if any.
+        tuned: Name of the group of cells of which a report shows only the best one, if any.
+        problem: Name of the problem, or a path.
+        problem_settings: Settings that were given to the problem.
+        policy: Name of the policy.
+        preset: Source of the policy's settings that were not given.
+        settings: Settings that were given to the policy.
+        horizon: Number of steps.
+        seeds: The seeds.
+        runs: Hashes of the runs that hold these seeds.
+    """
+
+    figure: str | None = None
+    part: str = ""
+    panel: str
+    label: str
+    base: str | None = None
+    tuned: str | None = None
+    problem: str
+    problem_settings: dict[str, Any] = field(default_factory=dict)
+    policy: str
+    preset: str | None = None
+    settings: dict[str, Any] = field(default_factory=dict)
+    horizon: int
+    seeds: tuple[int, ...]
+    runs: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        """The name under which a report shows it: the name of its group if it was tuned."""
+        return self.tuned or self.label
+
+    @property
+    def key(self) -> tuple[str | None, str, str]:
+        """What tells cells of one file apart: figure, panel and label."""
+        return self.figure, self.part or self.panel, self.label
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """The content of `sweep.json`, with the runs that were finished when it was read.
+
+    Attributes:
+        store: The folder.
+        title: Title of the sweep.
+        command: The commands that made it, one per line.
+        figure: Name of the figure, if the folder holds exactly one.
+        titles: Title of every figure, by name.
+        commands: The commands, in order.
+        cells: The cells, in order.
+        finished: Hashes of the finished runs.
+    """
+
+    store: Store
+    title: str
+    command: str
+    figure: str | None
+    titles: dict[str, str]
+    commands: tuple[str, ...]
+    cells: tuple[SweepCell, ...]
+    finished: frozenset[str]
+
+    @property
+    def runs(self) -> tuple[str, ...]:
+        """Hashes of all runs, finished or not, each once and in order."""
+        return _list_runs(self.cells)
+
+    @property
+    def panels(self) -> tuple[str, ...]:
+        """Titles of the panels, in order."""
+        return tuple(dict.fromkeys(cell.panel for cell in self.cells))
+
+    def count_finished(self, cell: SweepCell) -> int:
+        """Return how many runs of a cell are finished."""
+        return sum(run in self.finished for run in cell.runs)
+
+    def read_failure(self, run: str) -> str:
+        """Return the last line of the error of a failed run; empty if it has not failed."""
+        path = self.store.folder(run) / "error.txt"
+        if run in self.finished or not path.is_file():
+            return ""
+        lines = path.read_text(encoding="utf-8", errors="replace").strip().splitlines()
+        return lines[-1] if lines else "no reason was recorded"
+
+    def read_run_file(self, run: str, name: str) -> dict[str, Any]:
+        """Return `spec.json` or `environment.json` of a run; empty if it cannot be read."""
+        try:
+            found = json.loads((self.store.folder(run) / name).read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return {}
+        return found if isinstance(found, dict) else {}
+
+
+def record_plan(plan: SweepPlan, *, title: str, command: str) -> None:
     """Add the cells of a plan to `sweep.json`.
 
-    A cell that is there already, by figure, panel and label, gets more seeds if it is defined in
-    the same way, and is replaced if not.
+    A cell that the file already has, by figure, panel and label, gets more seeds if it is defined
+    in the same way, and is replaced if not. A file that is not ours is never overwritten.
     """
     path = plan.store.directory / "sweep.json"
-    before = read_ledger(plan.store) if path.exists() else {}
-    cells = {_name(entry): entry for entry in before.get("cells", [])}
+    before = _read_before_adding(plan.store.directory) if path.exists() else None
+    cells = {cell.key: cell for cell in (before.cells if before else ())}
     for planned in plan.cells:
-        entry = _entry(planned)
-        name = _name(entry)
-        cells[name] = _joined(cells[name], entry, plan.store) if name in cells else entry
-    titles = {**before.get("titles", {}), _figures(plan): title}
-    commands = [line for line in before.get("commands", []) if line != command]
+        new = _make_cell(planned)
+        cells[new.key] = _add_seeds(cells[new.key], new, plan.store) if new.key in cells else new
+    titles = {**(before.titles if before else {}), plan.cells[0].cell.figure or "": title}
+    commands = [line for line in (before.commands if before else ()) if line != command]
     try:
         plan.store.directory.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise InvalidArgument(
-            f"out must be a folder that can be made or is there, got {plan.store.directory} "
+            f"out must be a folder that exists or can be created, got {plan.store.directory} "
             f"({error.strerror})."
         ) from error
-    write_json(path, _document(list(cells.values()), titles, [*commands, command]))
+    write_json(path, _build_document(list(cells.values()), titles, [*commands, command]))
 
 
-def read_ledger(store: Store) -> dict[str, Any]:
-    """What `record` wrote; a file of another kind is refused, never overwritten."""
+def read_sweep(directory: str | Path) -> Sweep:
+    """Read `sweep.json` of a folder and look up which of its runs are finished."""
+    store = Store(directory)
     path = store.directory / "sweep.json"
-    document = read_json(path)
-    if document.get("schema") != SCHEMA or not isinstance(document.get("cells"), list):
-        raise InvalidArgument(f"{path}: must be the plan of a sweep; it is left alone.")
-    return document
+    document = _read_document(path)
+    cells = tuple(_parse_cell(entry, k, path) for k, entry in enumerate(document["cells"]))
+    return Sweep(
+        store=store,
+        title=str(document.get("title") or document.get("figure") or "Sweep"),
+        command=str(document.get("command") or ""),
+        figure=document.get("figure"),
+        titles=dict(document.get("titles") or {}),
+        commands=tuple(document.get("commands") or ()),
+        cells=cells,
+        finished=frozenset(run for run in _list_runs(cells) if store.is_finished(run)),
+    )
 
 
-def _document(
-    cells: Sequence[dict[str, Any]], titles: dict[str, str], commands: list[str]
+def _read_document(path: Path) -> dict[str, Any]:
+    try:
+        document = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InvalidArgument(
+            f"directory must hold a sweep.json that can be read, got {path.parent} "
+            f"({error.strerror})."
+        ) from error
+    except ValueError as error:
+        raise InvalidArgument(f"{path} must hold valid JSON, got {error}.") from error
+    found = document.get("schema") if isinstance(document, dict) else None
+    if found != SCHEMA:
+        raise InvalidArgument(f"{path} must be of schema {SCHEMA}, got schema {found}.")
+    entries = document.get("cells")
+    if not isinstance(entries, list) or not entries:
+        raise InvalidArgument(f"{path} must list at least one cell, got {entries!r}.")
+    return dict(document)
+
+
+def _parse_cell(entry: Any, k: int, path: Path) -> SweepCell:
+    given = entry if isinstance(entry, dict) else {}
+    required = [
+        f.name for f in fields(SweepCell) if f.default is MISSING and f.default_factory is MISSING
+    ]
+    if missing := [name for name in required if name not in given]:
+        raise InvalidArgument(f"{path}: cells[{k}] must have {', '.join(missing)}, got {entry!r}.")
+    known = {f.name: given[f.name] for f in fields(SweepCell) if f.name in given}
+    known |= {"seeds": tuple(given["seeds"]), "runs": tuple(given["runs"])}
+    return SweepCell(**known)
+
+
+def _read_before_adding(directory: Path) -> Sweep:
+    try:
+        return read_sweep(directory)
+    except InvalidArgument as error:
+        raise InvalidArgument(f"{error} The file is left alone.") from error
+
+
+def _make_cell(planned: PlannedCell) -> SweepCell:
+    cell, spec, runs = planned
+    return SweepCell(
+        figure=cell.figure,
+        part=cell.panel,
+        panel=cell.panel,
+        label=cell.label,
+        base=cell.base,
+        tuned=cell.tuned,
+        problem=spec.problem,
+        problem_settings=settings_to_dict(spec.problem_settings),
+        policy=spec.policy,
+        preset=spec.preset,
+        settings=settings_to_dict(spec.settings),
+        horizon=spec.horizon,
+        seeds=tuple(sorted(seed for seeds in runs.values() for seed in seeds)),
+        runs=tuple(runs),
+    )
+
+
+def _add_seeds(old: SweepCell, new: SweepCell, store: Store) -> SweepCell:
+    """Return the new cell, with those finished runs of the old one that hold other seeds."""
+    if any(getattr(old, name) != getattr(new, name) for name in DEFINITION):
+        return new
+    seeds, runs = list(new.seeds), list(new.runs)
+    for run in old.runs:
+        if run in runs or not store.is_finished(run) or store.find_damage(run):
+            continue
+        more = store.read_spec(run).seeds
+        if not set(more) & set(seeds):
+            seeds += more
+            runs.append(run)
+    return replace(new, seeds=tuple(sorted(seeds)), runs=tuple(runs))
+
+
+def _build_document(
+    cells: Sequence[SweepCell], titles: dict[str, str], commands: list[str]
 ) -> dict[str, Any]:
-    figures = list(dict.fromkeys(entry["figure"] or "" for entry in cells))
+    figures = list(dict.fromkeys(cell.figure or "" for cell in cells))
     several = len(figures) > 1
     unique = len(set(titles.values())) == len(titles)
-    for entry in cells:
-        name = entry["figure"] or ""
+    entries = []
+    for cell in cells:
+        name, part = cell.figure or "", cell.part or cell.panel
         heading = titles.get(name, name) if unique else name
-        entry["panel"] = f"{heading}: {entry['part']}" if several else entry["part"]
+        panel = f"{heading}: {part}" if several else part
+        entries.append(asdict(replace(cell, part=part, panel=panel)))
     return {
         "schema": SCHEMA,
         "title": " · ".join(titles[name] for name in figures if name in titles),
@@ -65,48 +260,9 @@ def _document(
         "figure": None if several or not figures[0] else figures[0],
         "titles": titles,
         "commands": commands,
-        "cells": list(cells),
+        "cells": entries,
     }
 
 
-def _entry(planned: Planned) -> dict[str, Any]:
-    cell, spec, runs = planned
-    return {
-        "figure": cell.figure,
-        "part": cell.panel,
-        "panel": cell.panel,
-        "label": cell.label,
-        "base": cell.base,
-        "tuned": cell.tuned,
-        "problem": spec.problem,
-        "problem_settings": thawed(spec.problem_settings),
-        "policy": spec.policy,
-        "preset": spec.preset,
-        "settings": thawed(spec.settings),
-        "horizon": spec.horizon,
-        "seeds": sorted(seed for seeds in runs.values() for seed in seeds),
-        "runs": list(runs),
-    }
-
-
-def _joined(old: dict[str, Any], new: dict[str, Any], store: Store) -> dict[str, Any]:
-    """The new cell, with those finished runs of the old one that hold other seeds."""
-    if any(old.get(word) != new[word] for word in DEFINITION):
-        return new
-    seeds, runs = list(new["seeds"]), list(new["runs"])
-    for run in old.get("runs", []):
-        if run in runs or not store.is_finished(run) or store.problem_with(run):
-            continue
-        more = store.spec(run).seeds
-        if not set(more) & set(seeds):
-            seeds += more
-            runs.append(run)
-    return {**new, "seeds": sorted(seeds), "runs": runs}
-
-
-def _name(entry: dict[str, Any]) -> tuple[str | None, str, str]:
-    return entry.get("figure"), str(entry.get("part", entry.get("panel"))), str(entry.get("label"))
-
-
-def _figures(plan: Plan) -> str:
-    return plan.cells[0].cell.figure or ""
+def _list_runs(cells: Iterable[SweepCell]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(run for cell in cells for run in cell.runs))

@@ -13,6 +13,7 @@ from typing import NamedTuple
 import jax.numpy as jnp
 from jax import Array
 
+from banditsrl.errors import InvalidArgument
 from banditsrl.linear.spectra import Spectrum, decompose
 from banditsrl.numerics.seed_axis import MAX_UNROLLED, matrix_times, seeds_last
 
@@ -30,13 +31,28 @@ class Ridge(NamedTuple):
     theta is zero, which changes none of the quantities below.
     """
 
-    V: Array  # (d, d)  lam I + sum phi phi^T
+    V: Array | None  # (d, d)  lam I + sum phi phi^T; None if it is not kept
     root: Array  # (d, d)  S with S S^T = V^-1
     b: Array  # (d,)    sum phi y
     theta: Array  # (d,)    V^-1 b
     log_det: Array  # ()      log det V - log det(lam I)
     n: Array  # ()      number of samples
     yy: Array  # ()      sum y^2
+
+    @property
+    def design(self) -> Array:
+        """V, (d, d), which must have been kept."""
+        if self.V is None:
+            raise InvalidArgument("V must have been kept in these statistics, got None.")
+        return self.V
+
+    def without_design(self) -> "Ridge":
+        """Return statistics that do not keep V, which makes a step cheaper.
+
+        V is needed only to recompute the other quantities. A policy that rebuilds its statistics
+        from the history has no use for it.
+        """
+        return self._replace(V=None)
 
 
 def empty_ridge(dim: int, lam: float) -> Ridge:
@@ -72,7 +88,7 @@ def add_sample(ridge: Ridge, phi: Array, reward: Array) -> Ridge:
     # With this k, I - k w w^T is the symmetric square root of I - w w^T / (1 + w.w).
     k = 1.0 / (1.0 + ww + jnp.sqrt(1.0 + ww))
     return Ridge(
-        V=ridge.V + phi[:, None] * phi[None],
+        V=None if ridge.V is None else ridge.V + phi[:, None] * phi[None],
         root=ridge.root - gain[:, None] * (k * w)[None],
         b=ridge.b + phi * reward,
         theta=ridge.theta + gain * (error / (1.0 + ww)),
@@ -117,14 +133,14 @@ def ridge_from_spectrum(
 
 def recompute(ridge: Ridge, *, lam: float) -> Ridge:
     """Return the statistics with S, theta and log det recomputed from V and b."""
-    gram = ridge.V - lam * jnp.eye(ridge.b.shape[0], dtype=jnp.float64)
+    gram = ridge.design - lam * jnp.eye(ridge.b.shape[0], dtype=jnp.float64)
     return ridge_from_spectrum(decompose(gram), gram, ridge.b, ridge.n, ridge.yy, lam=lam)
 
 
 def crop(ridge: Ridge, dim: int) -> Ridge:
     """Return the statistics of the first `dim` coordinates; the others must be padding."""
     return ridge._replace(
-        V=ridge.V[:dim, :dim],
+        V=ridge.design[:dim, :dim],
         root=ridge.root[:dim, :dim],
         b=ridge.b[:dim],
         theta=ridge.theta[:dim],
@@ -144,7 +160,7 @@ def squared_error(ridge: Ridge, theta: Array, *, lam: float) -> Array:
         theta: Any parameter, (d,).
         lam: The ridge regulariser that V contains.
     """
-    quadratic = theta @ (ridge.V @ theta) - lam * (theta @ theta)
+    quadratic = theta @ (ridge.design @ theta) - lam * (theta @ theta)
     return ridge.yy - 2.0 * (theta @ ridge.b) + quadratic
 
 

@@ -1,8 +1,9 @@
-"""BanditSRL: select a realizable representation with a good spectrum, and know when to stop.
+"""BanditSRL: select a realizable representation with a good spectrum, and stop exploring.
 
-Algorithm 1 of the paper. Within a phase the current representation is played through the likelihood
-ratio test and the base algorithm; at the end of a phase the candidate of smallest spectral loss
-among those compatible with the data becomes current.
+This is Algorithm 1 of the paper. Within a phase the greedy action of the current representation is
+played where the likelihood ratio test passes, and the choice of the base algorithm elsewhere. At
+the end of a phase the candidate with the smallest spectral loss, among those compatible with the
+data, becomes current.
 """
 
 from dataclasses import KW_ONLY
@@ -11,30 +12,26 @@ from typing import NamedTuple
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jax import Array
 from jax.typing import ArrayLike
-from numpy.typing import NDArray
 
-from banditsrl.arguments import above, check_action, check_mask, check_reward, one_index
+from banditsrl.arguments import above, check_action, check_mask, check_reward
 from banditsrl.core.history import History
 from banditsrl.core.policy import Choice, State
 from banditsrl.core.representation import Context, Representation
 from banditsrl.core.settings import setting
 from banditsrl.errors import InvalidArgument
 from banditsrl.linear.bounds import OFFSETS, phase_level
-from banditsrl.linear.ridge import Ridge, add_sample, empty_ridge, estimate_noise, recompute
+from banditsrl.linear.ridge import Ridge, add_sample, empty_ridge, recompute
 from banditsrl.numerics.precision import in_float64
-from banditsrl.numerics.seed_axis import look_up, select_row
+from banditsrl.numerics.seed_axis import select_row
 from banditsrl.policies.base_player import Moment, keep_if
 from banditsrl.policies.tested_policy import PolicyAroundBase
 from banditsrl.representations.conversion import as_representations
-from banditsrl.representations.table import Table
-from banditsrl.selection.certificate import Certificate, Facts, known_or
+from banditsrl.selection.candidates import CandidateSet
+from banditsrl.selection.certificate import Certificate, Facts
 from banditsrl.selection.evidence import Review, review_candidates
-from banditsrl.selection.losses import BestInClass, Loss, as_loss, select_candidate
-from banditsrl.selection.moments import are_all_tables
-from banditsrl.selection.norms import largest_norm
+from banditsrl.selection.losses import LOSSES, BestInClass, Loss, as_loss, select_candidate
 
 
 class BanditSRLState(NamedTuple):
@@ -46,8 +43,8 @@ class BanditSRLState(NamedTuple):
     active: Array  # (M,) the set Phi_t
     phase: Array  # () j
     largest_norm: Array  # (M,) largest embedding norms seen
-    loss: Array  # () of the current candidate when it was chosen; nan before
-    lambda_min: Array  # () smallest eigenvalue of its Gram matrix then; nan before
+    loss: Array  # () loss of the current candidate when it was selected; nan before
+    lambda_min: Array  # () smallest eigenvalue of its Gram matrix at that time; nan before
 
 
 class BanditSRL(PolicyAroundBase[BanditSRLState]):
@@ -55,11 +52,12 @@ class BanditSRL(PolicyAroundBase[BanditSRLState]):
 
     Args:
         representations: The candidates Phi; they may differ in dimension.
-        base: Any no-regret algorithm. A linear policy shares the statistics; an object with `init`,
-            `act` and `learn` sees the current embedding (A, d) as its context, padded with zeros to
-            the largest dimension, is fed the rounds that it played, and starts anew each phase (or,
-            if it has a true attribute `replays`, is fed all past rounds in the new embedding).
-        loss: "eig", "weak", "weak-normalised", "span", "bic", or a `Loss`.
+        base: Any no-regret algorithm. A linear policy shares the statistics. Any other object with
+            `init`, `act` and `learn` sees the current embedding (A, d), padded with zeros to the
+            largest dimension, as its context. It learns from the rounds that it played and starts
+            from its initial state in each phase. If it has a true attribute `replays`, it learns
+            from all past rounds in the new embedding instead.
+        loss: The name of a representation loss (see `LOSSES`), or a `Loss`.
         gamma: Growth of the phases, t_{j+1} = ceil(gamma t_j).
         offset: "paper" (constant 40) or "tight" (the authors' experiments).
 
@@ -76,9 +74,7 @@ class BanditSRL(PolicyAroundBase[BanditSRLState]):
 
     representations: tuple[Representation, ...] = eqx.field(converter=as_representations)
     _: KW_ONLY
-    loss: str | Loss = setting(
-        "eig", "Representation loss: eig, weak, weak-normalised, span, bic, or a Loss."
-    )
+    loss: str | Loss = setting("eig", f"Representation loss: {', '.join(LOSSES)}, or a Loss.")
     gamma: float = setting(2.0, "Growth of the phases.")
     offset: str | None = setting(
         None, "Elimination offset: paper or tight; by default that of the conventions."
@@ -86,7 +82,8 @@ class BanditSRL(PolicyAroundBase[BanditSRLState]):
 
     def __check_init__(self) -> None:
         above("gamma", self.gamma, 1.0)
-        OFFSETS[self._offset]
+        if self.offset is not None:
+            OFFSETS[self.offset]  # those of the conventions exist
         loss = self._loss
         if isinstance(loss, BestInClass) and loss.regret is None:
             raise InvalidArgument(
@@ -97,12 +94,12 @@ class BanditSRL(PolicyAroundBase[BanditSRLState]):
 
     @in_float64
     def init(self, key: Array) -> BanditSRLState:
-        """Return empty statistics of a first candidate, drawn by the key (authors: the first)."""
+        """Return empty statistics of the first candidate to play, which is random by default."""
         base_key = jax.random.fold_in(key, 1)
         m = jax.random.randint(key, (), 0, self.n_candidates, dtype=jnp.int32)
         return BanditSRLState(
-            ridge=empty_ridge(self.padded_dim, self.agreed.lam),
-            base=self.player.init(self.padded_dim, base_key),
+            ridge=self._lighten(empty_ridge(self.candidates.padded_dim, self.agreed.lam)),
+            base=self.player.init(self.candidates.padded_dim, base_key),
             representation=jnp.zeros_like(m) if self.rules.starts_with_first else m,
             active=jnp.ones(self.n_candidates, dtype=bool),
             phase=jnp.zeros((), dtype=jnp.int32),
@@ -115,8 +112,8 @@ class BanditSRL(PolicyAroundBase[BanditSRLState]):
     def act(
         self, state: BanditSRLState, context: Context, mask: ArrayLike | None, key: Array
     ) -> Choice:
-        """Play the greedy action where the test passes, the base's choice elsewhere."""
-        phi = self.embed(context, state.representation)
+        """Play the greedy action if the test passes, otherwise the choice of the base."""
+        phi = self.candidates.embed(context, state.representation)
         available = check_mask(mask, phi.shape[0])
         facts, (test_level, base_level) = self.facts(state), self.levels(state)
         verdict = self.certificate.test(state.ridge, phi, available, facts, test_level)
@@ -133,14 +130,16 @@ class BanditSRL(PolicyAroundBase[BanditSRLState]):
         reward: ArrayLike,
         certified: ArrayLike = False,
     ) -> BanditSRLState:
-        """Add the sample to the statistics, and teach the base if it played the round."""
-        phi = self.embed(context, state.representation)
-        action, reward = check_action(action, phi.shape[0]), check_reward(reward)
-        taught = self.player.learn(state.base, phi, phi, action, reward)
+        """Add the sample to the statistics; if the base played the round, it learns too."""
+        phi = self.candidates.embed(context, state.representation)
+        played, y = check_action(action, phi.shape[0]), check_reward(reward)
+        taught = self.player.learn(state.base, phi, phi, played, y)
         return state._replace(
-            ridge=add_sample(state.ridge, select_row(phi, action), reward),
+            ridge=add_sample(state.ridge, select_row(phi, played), y),
             base=keep_if(certified, state.base, taught),
-            largest_norm=self._update_norms(state, phi),
+            largest_norm=self.candidates.update_norms(
+                state.largest_norm, state.representation, phi
+            ),
         )
 
     # The end of a phase.
@@ -157,7 +156,7 @@ class BanditSRL(PolicyAroundBase[BanditSRLState]):
         losses = self._loss(review.evidence)
         chosen = select_candidate(self._loss, losses, review.evidence, select_key)
         return BanditSRLState(
-            ridge=review.fits.ridge(chosen),
+            ridge=self._lighten(review.fits.ridge(chosen)),
             base=self._next_base(history, chosen, base_key),
             representation=chosen,
             active=review.evidence.active,
@@ -183,20 +182,25 @@ class BanditSRL(PolicyAroundBase[BanditSRLState]):
             among=state.active if self.rules.elimination_is_final else None,
         )
 
+    def _lighten(self, ridge: Ridge) -> Ridge:
+        """Drop V: with several candidates, statistics are rebuilt from the history instead."""
+        return ridge if self.n_candidates == 1 else ridge.without_design()
+
     def _next_base(self, history: History, m: Array, key: Array) -> State:
         """Return the base's state at the start of a phase: empty, or after all past rounds."""
-        start = self.player.init(self.padded_dim, key)
+        start = self.player.init(self.candidates.padded_dim, key)
         if not self.player.replays:
             return start
 
         def replay(i: Array, base: State) -> State:
-            phi = self.embed(jax.tree.map(lambda buffer: buffer[i], history.contexts), m)
+            context = jax.tree.map(lambda buffer: buffer[i], history.contexts)
+            phi = self.candidates.embed(context, m)
             return self.player.learn(base, phi, phi, history.actions[i], history.rewards[i])
 
         return jax.lax.fori_loop(0, history.n, replay, start)
 
     def report(self, state: BanditSRLState) -> dict[str, Array]:
-        """Return the candidate in use, the set Phi_t, and how good the choice looked."""
+        """Return the current candidate, its loss and smallest eigenvalue, and the set Phi_t."""
         return {
             "representation": state.representation,
             "active": state.active,
@@ -206,30 +210,25 @@ class BanditSRL(PolicyAroundBase[BanditSRLState]):
 
     @property
     def phase_growth(self) -> float | None:
-        """Gamma."""
+        """The growth gamma of the phases."""
         return self.gamma
 
     @property
     def uses_history(self) -> bool:
-        """All candidates are fitted to all rounds, unless there is only one."""
+        """Whether there are several candidates, which are then fitted to all rounds."""
         return self.n_candidates > 1
 
-    # The candidates, padded with zeros to the largest dimension.
+    # The candidates.
+
+    @property
+    def candidates(self) -> CandidateSet:
+        """The candidates, padded with zeros to the largest dimension."""
+        return CandidateSet(self.representations)
 
     @property
     def n_candidates(self) -> int:
         """M = |Phi|."""
         return len(self.representations)
-
-    @property
-    def padded_dim(self) -> int:
-        """The dimension to which embeddings are padded."""
-        return max(r.dim for r in self.representations)
-
-    @property
-    def dims(self) -> NDArray[np.float64]:
-        """Dimension of every candidate, (M,)."""
-        return np.array([float(r.dim) for r in self.representations])
 
     @property
     def embeddings(self) -> tuple[Representation, ...]:
@@ -240,30 +239,6 @@ class BanditSRL(PolicyAroundBase[BanditSRLState]):
         """Return the largest norm seen of every candidate, (M,)."""
         return state.largest_norm
 
-    def embed(self, context: Context, m: Array) -> Array:
-        """Return candidate m's embedding of a context, padded with zeros, (A, d)."""
-        if are_all_tables(self.representations):
-            tables = self._stacked_tables  # (M, X, A, d)
-            one_index("context", context, tables.shape[1])
-            flat = tables.reshape(-1, *tables.shape[2:])
-            return look_up(flat, m * tables.shape[1] + context)
-        return jnp.stack([self._pad(r.embed(context)) for r in self.representations])[m]
-
-    @property
-    def _stacked_tables(self) -> Array:
-        tables = [r.features for r in self.representations if isinstance(r, Table)]
-        return jnp.stack([self._pad(jnp.asarray(features)) for features in tables])
-
-    def _pad(self, phi: Array) -> Array:
-        missing = self.padded_dim - phi.shape[-1]
-        return jnp.pad(phi, [(0, 0)] * (phi.ndim - 1) + [(0, missing)])
-
-    def _update_norms(self, state: BanditSRLState, phi: Array) -> Array:
-        """Track norms where they are not known; those of other candidates follow at phase ends."""
-        if all(r.has_known_norms for r in self.representations):
-            return state.largest_norm
-        return state.largest_norm.at[state.representation].max(largest_norm(phi))
-
     # What the test and the base are told.
 
     @property
@@ -273,13 +248,8 @@ class BanditSRL(PolicyAroundBase[BanditSRLState]):
 
     def facts(self, state: BanditSRLState) -> Facts:
         """Return dimension, bounds and noise level of the current candidate."""
-        norm = jnp.sqrt((state.ridge.theta**2).sum())
-        L = [known_or(r.L, state.largest_norm[k]) for k, r in enumerate(self.representations)]
-        B = [known_or(r.B, norm) for r in self.representations]
-        m = state.representation
-        dim = jnp.asarray(self.dims)[m]
-        sigma = known_or(self.agreed.sigma, estimate_noise(state.ridge, dim))
-        return Facts(dim, jnp.stack(L)[m], jnp.stack(B)[m], sigma)
+        m, norms = state.representation, state.largest_norm
+        return self.candidates.facts(m, state.ridge, norms, self.agreed.sigma)
 
     def levels(self, state: BanditSRLState) -> tuple[Array, Array]:
         """Return delta / |Phi| for the test and delta_j / |Phi| for the base."""
@@ -299,7 +269,7 @@ class BanditSRL(PolicyAroundBase[BanditSRLState]):
 
 
 def _check_same_rounds(state: BanditSRLState, history: History) -> None:
-    """Refuse a history of other rounds than the state has learned, where that is known now."""
+    """Refuse a history of another length than the state; compiled code cannot check this."""
     n = (history.n, state.ridge.n)
     if not any(isinstance(number, jax.core.Tracer) for number in n) and int(n[0]) != int(n[1]):
         raise InvalidArgument(

@@ -1,28 +1,28 @@
-"""BanditSRL over a portfolio: a mixture of embeddings explores, a small trained one certifies.
+"""BanditSRL over a portfolio: a mixture of embeddings explores, and a small trained one certifies.
 
-Wide embeddings (the columns beside random features of them) predict well from few rounds, but their
-dimension is far too large for a test. The last layer of a network is small enough to prove things,
-once it fits. The portfolio uses all of them:
+Wide embeddings (the columns together with random features of them) predict well after few rounds,
+but their dimension is far too large for a test. The last layer of a network has a dimension that is
+small enough for the test, once the network fits the rewards. The portfolio uses all of them:
 
 - *prediction*: the value of an action is the weighted mean of what the wide embeddings and the
   network predict. The weights are those that would have predicted the explored rounds best
   (`stacking`).
 - *exploration* is optimism: the width of the wide embeddings, ucb_scale ||psi||_{V^-1}, is added to
-  the value. The network's own width would be too small where it has not yet learned to tell
-  contexts apart.
-- *realizability*: the network may certify (it is in Phi_t) unless the mean of its squared errors
-  over all rounds exceeds the mixture's by the relative error `tolerance` and `slack` standard
-  errors of the paired difference. This replaces alpha of the paper, which never binds at such
-  horizons.
+  the value. The network's own width would be too small where it has not yet learned to distinguish
+  contexts.
+- *realizability*: the network is in Phi_t, and may certify, unless the mean of its squared errors
+  over all rounds exceeds the mixture's by more than the relative error `tolerance` plus `slack`
+  standard errors of the paired difference. This replaces alpha of the paper, which never eliminates
+  anything at such horizons.
 - *spectrum*: the network is trained with the spectral loss.
-- *the test*: a round is certified when the network is in Phi_t, its likelihood ratio passes, and
-  its action is also the one of largest value and the one of largest index. So a certificate says
-  that exploration has ended for a context; it never ends what optimism still asks for.
+- *the test*: a round is certified if the network is in Phi_t, its likelihood ratio passes the test,
+  and its action is both the action of largest value and the action that optimism would play. So a
+  certificate never stops exploration that optimism would still do.
 
 The test has the tightest radius that theory allows (`radius="determinant"`). Its guarantee holds if
-the network is realizable; Phi_t and the agreement only check that it looks so. The network is
-trained on certified rounds too, unlike in the paper: this is how a wrong certificate is noticed.
-Mixture, width and Phi_t are heuristics.
+the network is realizable; Phi_t and the agreement with the mixture can only find evidence against
+that. Unlike in the paper, the network is also trained on certified rounds, because their rewards
+show when a certificate is wrong. Mixture, width and Phi_t are heuristics.
 """
 
 from dataclasses import KW_ONLY
@@ -36,13 +36,13 @@ from jax.typing import ArrayLike
 from banditsrl.arguments import above, at_least, check_action, check_mask, check_reward
 from banditsrl.core.actions import draw_best
 from banditsrl.core.history import History
-from banditsrl.core.policy import Choice
+from banditsrl.core.policy import Choice, RidgeSettings
 from banditsrl.core.representation import Context, Representation
 from banditsrl.core.settings import setting
 from banditsrl.errors import InvalidArgument
 from banditsrl.numerics.precision import in_float64
 from banditsrl.numerics.seed_axis import seeds_of_a_network
-from banditsrl.policies.tested_policy import TestedPolicy
+from banditsrl.policies.tested_policy import DEFAULTS, TestedPolicy
 from banditsrl.policies.wide_ucb import WideState, WideUCB
 from banditsrl.selection.certificate import Certificate, Verdict
 from banditsrl.selection.network_learner import NetworkLearner, NetworkState
@@ -57,12 +57,15 @@ from banditsrl.selection.stacking import (
 
 
 class ErrorComparison(NamedTuple):
-    """Squared errors, network minus mixture, summed over rounds; earlier phases count less."""
+    """Sums over rounds of the squared error of the network minus the mixture's.
+
+    Earlier phases count less.
+    """
 
     n: Array
     total: Array
     squares: Array
-    mixture: Array  # squared errors of the mixture alone
+    mixture: Array  # sum of the squared errors of the mixture
 
 
 class AutoState(NamedTuple):
@@ -77,11 +80,11 @@ class AutoState(NamedTuple):
 
 
 class BanditSRLAuto(TestedPolicy[AutoState]):
-    """A portfolio of wide embeddings and a network: all predict, the network certifies.
+    """A portfolio of wide embeddings and a network: all of them predict, the network certifies.
 
     Args:
         explorer: The wide embeddings, and the scale of their width.
-        learner: The network and how it is trained.
+        learner: The network and its training.
 
     Example:
         >>> import banditsrl
@@ -112,6 +115,11 @@ class BanditSRLAuto(TestedPolicy[AutoState]):
             )
 
     @property
+    def inherited(self) -> RidgeSettings:
+        """The network's ridge parameter, and the defaults otherwise."""
+        return DEFAULTS._replace(lam=self.learner.lam)
+
+    @property
     def certificate(self) -> Certificate:
         """The test on the embedding of the network."""
         return self.make_certificate(tie=self.rules.tie_of_networks, refuses_twins=True)
@@ -132,7 +140,7 @@ class BanditSRLAuto(TestedPolicy[AutoState]):
 
     @in_float64
     def act(self, state: AutoState, context: Context, mask: ArrayLike | None, key: Array) -> Choice:
-        """Be optimistic on the mixture; certify where the network's test passes and all agree."""
+        """Play optimistically on the mixture; certify if the test passes and all agree."""
         phi = self.learner.embed(state.network, context)
         available = check_mask(mask, phi.shape[0])
         values, width = self._predict(state, context, phi)
@@ -147,7 +155,7 @@ class BanditSRLAuto(TestedPolicy[AutoState]):
         return final.override(action, pmf, used.astype(jnp.int32))
 
     def _predict(self, state: AutoState, context: Context, phi: Array) -> tuple[Array, Array]:
-        """Return every embedding's prediction for every action (E, A), and the wide width (A,)."""
+        """Return every embedding's prediction for every action (E, A), and the width (A,)."""
         values, norms = self.explorer.score(state.explorer, context)
         own = (phi * state.network.ridge.theta).sum(1)
         width = self.explorer.ucb_scale * (state.explorer.weights @ norms)
@@ -172,18 +180,18 @@ class BanditSRLAuto(TestedPolicy[AutoState]):
         reward: ArrayLike,
         certified: ArrayLike = False,
     ) -> AutoState:
-        """Compare the predictions, then teach the wide embeddings and the network."""
+        """Add the errors of the predictions; the wide embeddings and the network learn."""
         phi = self.learner.embed(state.network, context)
-        action, reward = check_action(action, phi.shape[0]), check_reward(reward)
-        predicted = self._predict(state, context, phi)[0][:, action]  # (E,)
-        mixture = (state.weights @ predicted - reward) ** 2
-        difference = (predicted[-1] - reward) ** 2 - mixture
+        played, y = check_action(action, phi.shape[0]), check_reward(reward)
+        predicted = self._predict(state, context, phi)[0][:, played]  # (E,)
+        mixture = (state.weights @ predicted - y) ** 2
+        difference = (predicted[-1] - y) ** 2 - mixture
         more = ErrorComparison(jnp.ones(()), difference, difference * difference, mixture)
         certified = jnp.asarray(certified)
         return AutoState(
-            explorer=self.explorer.learn(state.explorer, context, action, reward, certified),
-            network=self.learner.learn(state.network, phi, action, reward, certified),
-            stack=add_predictions(state.stack, predicted, reward, ~certified),
+            explorer=self.explorer.learn(state.explorer, context, played, y, certified),
+            network=self.learner.learn(state.network, phi, played, y, certified),
+            stack=add_predictions(state.stack, predicted, y, ~certified),
             weights=state.weights,
             comparison=jax.tree.map(jnp.add, state.comparison, more),
             may_certify=state.may_certify,
@@ -191,7 +199,7 @@ class BanditSRLAuto(TestedPolicy[AutoState]):
 
     @in_float64
     def refresh(self, state: AutoState, history: History, key: Array) -> AutoState:
-        """Weigh the embeddings and decide on Phi_t by the phase that ends; train the network."""
+        """Fit the weights, decide whether the network is in Phi_t, and train the network."""
         explorer_key, network_key = jax.random.split(key)
         train_key, _ = jax.random.split(network_key)
         faded = [MEMORY * value for value in state.comparison]
@@ -225,12 +233,12 @@ class BanditSRLAuto(TestedPolicy[AutoState]):
 
     @property
     def phase_growth(self) -> float | None:
-        """Gamma."""
+        """The growth gamma of the phases."""
         return self.gamma
 
     @property
     def uses_history(self) -> bool:
-        """The network is trained on all rounds."""
+        """True: the network is trained on all rounds."""
         return True
 
     @property
@@ -240,5 +248,5 @@ class BanditSRLAuto(TestedPolicy[AutoState]):
 
     @property
     def seeds_at_once(self) -> int | None:
-        """One on a CPU, as for the network."""
+        """One on a CPU, which training one network keeps busy."""
         return seeds_of_a_network()

@@ -1,14 +1,14 @@
-"""How is a base algorithm asked and taught by a policy around it? In one of three ways.
+"""How does a policy use its base algorithm? In one of three ways.
 
 BanditSRL and the GLRT keep ridge statistics of the current representation and ask a base algorithm
 where the test does not pass. The base is
 
 - a ridge policy that chooses on those statistics (warm start, as in the paper's experiments),
-- a ridge policy with statistics of its own, fed only the rounds that it played and emptied at each
-  phase (as in the theory), or
-- any other policy, which keeps a state of its own.
+- a ridge policy with its own statistics, which include only the rounds that it played and are empty
+  at the start of each phase (as in the theory), or
+- any other policy, which has its own state.
 
-`make_player` decides which; a policy that has a player need not know.
+`make_player` returns the right one, so that the policy around the base need not distinguish them.
 """
 
 import dataclasses
@@ -31,9 +31,9 @@ from banditsrl.policies.linear_policy import RidgePolicy, view_actions
 
 
 class Moment(NamedTuple):
-    """Everything that a base may look at in one round."""
+    """The information that a base may use in one round."""
 
-    context: Context  # what a base with a state of its own sees
+    context: Context  # the context of a base with its own state
     phi: Array  # (A, d) embedding of every action
     mask: Array  # (A,) available actions
     ridge: Ridge  # statistics of all rounds
@@ -43,7 +43,7 @@ class Moment(NamedTuple):
 
 
 class BasePlayer(eqx.Module):
-    """A base algorithm as a policy around it sees it."""
+    """A base algorithm, with the methods that the policy around it uses."""
 
     @abstractmethod
     def init(self, dim: int, key: Array) -> State:
@@ -60,7 +60,7 @@ class BasePlayer(eqx.Module):
         """Return the base's state after a round that it played."""
 
     def recompute(self, state: State) -> State:
-        """Return the state with statistics recomputed against drift."""
+        """Return the state with recomputed statistics, without accumulated rounding errors."""
         return state
 
     def refresh(self, state: State, history: History, key: Array) -> State:
@@ -80,7 +80,7 @@ class BasePlayer(eqx.Module):
 
     @property
     def replays(self) -> bool:
-        """Whether the base is fed all past rounds when a new phase begins."""
+        """Whether the base learns from all past rounds when a new phase begins."""
         return False
 
 
@@ -90,7 +90,7 @@ class SharedStatistics(BasePlayer):
     base: RidgePolicy
 
     def init(self, dim: int, key: Array) -> State:
-        """Return nothing: there is nothing to keep."""
+        """Return an empty state."""
         del dim, key
         return ()
 
@@ -102,13 +102,13 @@ class SharedStatistics(BasePlayer):
     def learn(
         self, state: State, context: Context, phi: Array, action: Array, reward: Array
     ) -> State:
-        """Return nothing: the shared statistics learn."""
+        """Return the empty state; the policy around the base updates the statistics."""
         del context, phi, action, reward
         return state
 
 
 class OwnStatistics(BasePlayer):
-    """A ridge policy with statistics of its own, fed only the rounds that it played."""
+    """A ridge policy with its own statistics, which include only the rounds that it played."""
 
     base: RidgePolicy
 
@@ -135,7 +135,7 @@ class OwnStatistics(BasePlayer):
 
 
 class OwnState(BasePlayer):
-    """Any other policy, which keeps a state of its own."""
+    """Any other policy, which has its own state."""
 
     base: Policy[State]
 
@@ -145,14 +145,14 @@ class OwnState(BasePlayer):
         return self.base.init(key)
 
     def choose(self, state: State, moment: Moment, key: Array) -> tuple[Array, Array]:
-        """Ask the base."""
+        """Return the choice of the base."""
         choice = self.base.act(state, moment.context, moment.mask, key)
         return choice.action, choice.pmf
 
     def learn(
         self, state: State, context: Context, phi: Array, action: Array, reward: Array
     ) -> State:
-        """Teach the base."""
+        """Return the state of the base after it has learned from the round."""
         del phi
         return self.base.learn(state, context, action, reward, False)
 
@@ -172,7 +172,7 @@ class OwnState(BasePlayer):
 
     @property
     def replays(self) -> bool:
-        """Whether the base is fed all past rounds when a new phase begins."""
+        """Whether the base learns from all past rounds when a new phase begins."""
         return self.base.replays
 
 
@@ -183,9 +183,9 @@ def make_player(
 
     Args:
         base: The base algorithm.
-        warm_start: A ridge policy shares the statistics of all rounds, instead of its own.
-        lam: Ridge parameter of the policy around the base, which holds for both.
-        conventions: Conventions of the policy around the base, which hold for both.
+        warm_start: Whether a ridge policy uses the statistics of all rounds instead of its own.
+        lam: Ridge parameter of the policy around the base, which applies to both.
+        conventions: Conventions of the policy around the base, which apply to both.
     """
     if not isinstance(base, RidgePolicy):
         return OwnState(base)
@@ -194,7 +194,7 @@ def make_player(
 
 
 def keep_if(certified: ArrayLike, old: State, new: State) -> State:
-    """Return the old state where the round was certified, since then the base did not play it."""
+    """Return the old state if the round was certified, as the base did not play it, or the new."""
     return jax.tree.map(lambda before, after: jnp.where(certified, before, after), old, new)
 
 

@@ -61,7 +61,7 @@ class EpsilonGreedy(LinearPolicy):
 
     @property
     def worst_case_regret(self) -> RegretBound | None:
-        """The order of the regret for epsilon_t = t^-1/3; there is none for other schedules."""
+        """The order of the regret for epsilon_t = t^-1/3, and None for other schedules."""
         return egreedy_worst_case if self.epsilon == "t^-1/3" else None
 
 

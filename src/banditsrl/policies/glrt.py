@@ -1,4 +1,4 @@
-"""GLRT: any policy on one representation, made to stop exploring (paper, Corollary 1)."""
+"""GLRT: stop exploring where the test passes, on one representation (paper, Corollary 1)."""
 
 from dataclasses import KW_ONLY
 from typing import Any, NamedTuple
@@ -42,8 +42,8 @@ class GLRTState(NamedTuple):
 class GLRT(PolicyAroundBase[GLRTState]):
     """Play greedily where the test passes, and ask the base elsewhere.
 
-    With a realizable HLS representation the regret is constant, whatever no-regret algorithm the
-    base is; without one it is the base's.
+    If the representation is realizable and HLS, the regret is constant with any no-regret base.
+    Otherwise it is the base's regret.
 
     Args:
         base: A linear policy (its representation is used unless another is given), or any object
@@ -99,7 +99,7 @@ class GLRT(PolicyAroundBase[GLRTState]):
 
     @in_float64
     def act(self, state: GLRTState, context: Context, mask: ArrayLike | None, key: Array) -> Choice:
-        """Play the greedy action where the test passes, the base's choice elsewhere."""
+        """Play the greedy action if the test passes, otherwise the choice of the base."""
         phi = self.embedding.embed(context)
         available = check_mask(mask, phi.shape[0])
         facts, delta = self.facts(state), self.delta_after(state.ridge.n)
@@ -117,21 +117,22 @@ class GLRT(PolicyAroundBase[GLRTState]):
         reward: ArrayLike,
         certified: ArrayLike = False,
     ) -> GLRTState:
-        """Add the sample to the statistics, and teach the base if it played the round."""
+        """Add the sample to the statistics; if the base played the round, it learns too."""
         phi = self.embedding.embed(context)
-        action, reward = check_action(action, phi.shape[0]), check_reward(reward)
-        taught = self.player.learn(state.base, context, phi, action, reward)
+        played, y = check_action(action, phi.shape[0]), check_reward(reward)
+        taught = self.player.learn(state.base, context, phi, played, y)
         return GLRTState(
-            ridge=add_sample(state.ridge, select_row(phi, action), reward),
+            ridge=add_sample(state.ridge, select_row(phi, played), y),
             base=keep_if(certified, state.base, taught),
             largest_norm=update_largest_norm(self.embedding, phi, state.largest_norm),
         )
 
     @in_float64
     def refresh(self, state: GLRTState, history: History, key: Array) -> GLRTState:
-        """Recompute the square root of V^-1, against drift, and end a phase of the base.
+        """Recompute the square root of V^-1, and end a phase of the base if it has phases.
 
-        The base sees the history of all rounds, certified ones included; nothing is reset.
+        The base receives the history of all rounds, including certified ones. Its state is not
+        reset.
         """
         base = self.player.refresh(state.base, history, key)
         return state._replace(
@@ -140,12 +141,12 @@ class GLRT(PolicyAroundBase[GLRTState]):
 
     @property
     def phase_growth(self) -> float | None:
-        """The base's, if it has phases; else the statistics are recomputed now and then."""
+        """The base's growth if it has phases; otherwise the growth between recomputations."""
         return self.player.phase_growth or REFRESH_GROWTH
 
     @property
     def uses_history(self) -> bool:
-        """Whether the base does."""
+        """Whether the base uses the history."""
         return self.player.uses_history
 
     def largest_norms(self, state: GLRTState) -> Array | None:
@@ -153,7 +154,7 @@ class GLRT(PolicyAroundBase[GLRTState]):
         return state.largest_norm[None]
 
     def facts(self, state: GLRTState) -> Facts:
-        """Return given bounds, or the largest norm seen and the norm of the estimate."""
+        """Return dimension, bounds and noise level, given or estimated."""
         dim = jnp.asarray(float(self.embedding.dim))
         return Facts(
             dim=dim,

@@ -14,7 +14,8 @@ from banditsrl.policies.linear_policy import LinearPolicy, View
 class IGW(LinearPolicy):
     """Inverse gap weighting: p(a) = 1 / (A + gamma1 t^gamma2 (max f - f(a))) for all but the best.
 
-    The greedy action gets the rest; several greedy actions share it. A counts available actions.
+    The greedy action has the remaining probability; several greedy actions share it. A is the
+    number of available actions.
     """
 
     _: KW_ONLY

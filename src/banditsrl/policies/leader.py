@@ -1,8 +1,8 @@
-"""LEADER: the tightest optimism of all candidates, for each action separately.
+"""LEADER: optimism with the tightest bound among all candidates, for each action separately.
 
-argmax over a of min over phi in Phi_t of UCB(x, a, phi). It mixes representations and so reaches
-constant regret even where no single candidate is HLS. In return it is tied to LinUCB and keeps
-every candidate's statistics up to date (paper, Section 3, and Papini et al. 2021).
+It plays argmax over a of min over phi in Phi_t of UCB(x, a, phi). It mixes representations, so that
+its regret can be constant even where no single candidate is HLS. In return it works with LinUCB
+only, and it updates the statistics of every candidate (paper, Section 3, and Papini et al. 2021).
 
 Departure: Phi_t is recomputed at the ends of phases (gamma = 2), not at every step.
 """
@@ -49,7 +49,7 @@ class LeaderState(NamedTuple):
 
     ridges: tuple[Ridge, ...]  # statistics of every candidate, from every round
     active: Array  # (M,) the set Phi_t
-    largest_norm: Array  # (M,)
+    largest_norm: Array  # (M,) largest embedding norms seen
 
 
 class Leader(Policy[LeaderState]):
@@ -57,7 +57,7 @@ class Leader(Policy[LeaderState]):
 
     Args:
         representations: The candidates Phi; they may differ in dimension.
-        eliminate: False keeps every candidate for ever (the plain variant).
+        eliminate: Whether candidates can be eliminated; False is the plain variant.
     """
 
     representations: tuple[Representation, ...] = eqx.field(converter=as_representations)
@@ -96,7 +96,7 @@ class Leader(Policy[LeaderState]):
     def act(
         self, state: LeaderState, context: Context, mask: ArrayLike | None, key: Array
     ) -> Choice:
-        """Be optimistic under the tightest active candidate of each action."""
+        """Play the action with the largest bound, using each action's tightest active candidate."""
         available = check_mask(mask, self.representations[0].n_actions)
         pairs = zip(self.representations, state.ridges, strict=True)
         bounds = jnp.stack([self._ucb(r, ridge, context) for r, ridge in pairs])  # (M, A)
@@ -135,11 +135,11 @@ class Leader(Policy[LeaderState]):
 
     @in_float64
     def refresh(self, state: LeaderState, history: History, key: Array) -> LeaderState:
-        """Recompute the statistics, against drift, and the set Phi_t."""
+        """Recompute the statistics, which removes rounding errors, and the set Phi_t."""
         del history, key
         eyes = [self.lam * jnp.eye(r.dim, dtype=jnp.float64) for r in self.representations]
         fits = fit_candidates(
-            [(ridge.V - eye, ridge.b) for ridge, eye in zip(state.ridges, eyes, strict=True)],
+            [(ridge.design - eye, ridge.b) for ridge, eye in zip(state.ridges, eyes, strict=True)],
             state.ridges[0].n,
             state.ridges[0].yy,
             radii=[r.B for r in self.representations],
@@ -157,7 +157,7 @@ class Leader(Policy[LeaderState]):
 
     @property
     def phase_growth(self) -> float | None:
-        """Gamma."""
+        """The growth gamma of the phases."""
         return self.gamma
 
     @property

@@ -1,8 +1,8 @@
 """How does a linear bandit algorithm choose? By a rule on ridge statistics, alone or as a base.
 
-A linear policy is one method, `pmf(view)`: the distribution over actions, given what the statistics
-say of them. Alone it keeps its own statistics of its representation. As the base of BanditSRL or of
-the GLRT it is handed the statistics of whatever representation is current. A rule is plain
+A linear policy is defined by one method, `pmf(view)`: the distribution over actions, given the
+statistics. Alone it keeps its own statistics of its representation. As the base of BanditSRL or of
+the GLRT it receives the statistics of the current representation. A rule is written in plain
 `jax.numpy` for one seed; the package maps it over seeds.
 """
 
@@ -47,7 +47,7 @@ from banditsrl.selection.norms import update_largest_norm
 
 
 class View(NamedTuple):
-    """What a rule may look at when it chooses."""
+    """The information that a rule may use to choose."""
 
     values: Array  # (A,)    estimated rewards
     norms: Array  # (A,)    ||phi||_{V^-1}
@@ -72,11 +72,11 @@ class LinearState(NamedTuple):
 
 
 class RidgePolicy(Policy[LinearState]):
-    """A policy that chooses on ridge statistics. A subclass owes `choose`.
+    """A policy that chooses on ridge statistics. A subclass must define `choose`.
 
     Args:
         representation: The embedding to work in: a `Representation`, or an array
-            (n_contexts, n_actions, dim). The base of another policy needs none.
+            (n_contexts, n_actions, dim). A policy that is the base of another one needs none.
         sigma: Sub-Gaussian constant of the noise; estimated from residuals when None.
         lam: Ridge parameter lambda.
         delta: Confidence level of the widths.
@@ -145,13 +145,13 @@ class RidgePolicy(Policy[LinearState]):
 
     @in_float64
     def refresh(self, state: LinearState, history: History, key: Array) -> LinearState:
-        """Recompute the square root of V^-1, against drift."""
+        """Recompute the square root of V^-1, which removes accumulated rounding errors."""
         del history, key
         return state._replace(ridge=recompute(state.ridge, lam=self.lam))
 
     @property
     def phase_growth(self) -> float | None:
-        """The statistics are recomputed now and then, against drift."""
+        """The growth of the number of rounds between two recomputations of the statistics."""
         return REFRESH_GROWTH
 
     @property
@@ -165,12 +165,12 @@ class RidgePolicy(Policy[LinearState]):
 
     @property
     def ridge_settings(self) -> RidgeSettings | None:
-        """A policy around this one takes over noise level, lambda, delta and conventions."""
+        """Noise level, lambda, delta and conventions, which a policy around this one inherits."""
         return RidgeSettings(self.sigma, self.lam, self.delta, self.conventions)
 
     @property
     def rules(self) -> Conventions:
-        """What the conventions stand for."""
+        """The object that the conventions name."""
         return CONVENTIONS[self.conventions]
 
     @property
@@ -183,7 +183,7 @@ class RidgePolicy(Policy[LinearState]):
 
 
 class LinearPolicy(RidgePolicy):
-    """A ridge policy whose distribution over actions has a formula. A subclass owes `pmf`."""
+    """A ridge policy whose distribution over actions is known. A subclass must define `pmf`."""
 
     @abstractmethod
     def pmf(self, view: View) -> Array:

@@ -10,6 +10,7 @@ from banditsrl.arguments import at_least, count
 from banditsrl.core.actions import draw_action, maximisers, uniform_from_key, uniform_over
 from banditsrl.core.settings import setting
 from banditsrl.linear.bounds import ucb_width
+from banditsrl.numerics.seed_axis import small_product
 from banditsrl.policies.linear_policy import RidgePolicy, View
 
 
@@ -17,8 +18,9 @@ class LinTS(RidgePolicy):
     """theta ~ N(theta_t, C^2 V^-1), then argmax of phi.theta, with C the width of LinUCB.
 
     The distribution of the argmax has no closed form, so `Choice.pmf` is a Monte-Carlo estimate
-    from `draws` further parameters and the one that was played (which keeps it positive). Actions
-    that a parameter ranks equal, such as actions with the same embedding, share its draw.
+    from `draws` further parameters and the one that was played, which keeps the probability of the
+    played action positive. Actions that are equally good under a drawn parameter, such as actions
+    with the same embedding, share its draw.
     """
 
     _: KW_ONLY
@@ -31,11 +33,11 @@ class LinTS(RidgePolicy):
 
     @property
     def pmf_draws(self) -> int:
-        """The pmf is estimated, never exact."""
+        """Number of parameters that are drawn for each estimate of the pmf."""
         return self.draws
 
     def choose(self, view: View, key: Array) -> tuple[Array, Array]:
-        """Play one draw, and count how often each action wins in all draws."""
+        """Play the best action of one draw, and estimate the pmf from all draws."""
         play_key, estimate_key, tie_key = jax.random.split(key, 3)
         played = self._wins(view, play_key, 1)[0]  # (A,)
         others = self._wins(view, estimate_key, self.draws)  # (draws, A)
@@ -43,12 +45,12 @@ class LinTS(RidgePolicy):
         return draw_action(played, uniform_from_key(tie_key)), pmf
 
     def _wins(self, view: View, key: Array, n: int) -> Array:
-        """Return the share of each action in a win under each of n drawn parameters, (n, A)."""
+        """Return 1 on the best action of each of n drawn parameters, shared by ties, (n, A)."""
         width = self.ts_scale * ucb_width(
             view.log_det, delta=view.level, sigma=view.sigma, lam=self.lam, B=view.B
         )
         shape = (n, view.whitened.shape[1])
         noise = jax.random.normal(key, shape, dtype=jnp.float32).astype(jnp.float64)
-        sampled = view.values + width * (noise @ view.whitened.T)  # (n, A)
+        sampled = view.values + width * small_product(noise, view.whitened.T)  # (n, A)
         sampled = jnp.where(view.mask, sampled, -jnp.inf)
         return jax.vmap(lambda values: uniform_over(maximisers(values)))(sampled)

@@ -1,4 +1,4 @@
-"""LinUCB (also called OFUL): play the action that could be best within the confidence ellipsoid."""
+"""LinUCB (also called OFUL): play the action with the largest upper confidence bound."""
 
 from dataclasses import KW_ONLY
 

@@ -2,9 +2,9 @@
 
     argmax of f(x, a) + ucb_scale ||grad f(x, a)||_{Z^-1}
 
-Z is the diagonal approximation of the paper's comparison: it starts at lambda and adds the squared
-gradient of each action played, taken with the network of that time. The network is trained on the
-squared error in the same phases as NN-BanditSRL. There is no test, so no choice is certified.
+Z is the diagonal approximation of the paper's comparison. It starts at lambda, and each round adds
+the squared gradient of the action played, at the weights of that round. The network is trained on
+the squared error in the same phases as NN-BanditSRL. There is no test, so no choice is certified.
 """
 
 from dataclasses import KW_ONLY
@@ -40,7 +40,7 @@ class NeuralUCB(Policy[NeuralUCBState]):
 
     Args:
         network: The network; its prediction is f = phi . omega.
-        training: How it is trained; the spectral loss should be "none".
+        training: How the network is trained; the spectral loss should be "none".
     """
 
     network: Network
@@ -94,18 +94,18 @@ class NeuralUCB(Policy[NeuralUCBState]):
 
     @in_float64
     def refresh(self, state: NeuralUCBState, history: History, key: Array) -> NeuralUCBState:
-        """Train the network; Z stays."""
+        """Train the network; Z does not change."""
         weights, _ = train(self.training, self.network, state.weights, history, key)
         return state._replace(weights=weights)
 
     @property
     def phase_growth(self) -> float | None:
-        """Gamma."""
+        """The growth gamma of the phases."""
         return self.gamma
 
     @property
     def uses_history(self) -> bool:
-        """The network is trained on all rounds."""
+        """True: the network is trained on all rounds."""
         return True
 
     @property
@@ -115,7 +115,7 @@ class NeuralUCB(Policy[NeuralUCBState]):
 
     @property
     def seeds_at_once(self) -> int | None:
-        """One on a CPU, where training is cheaper unmapped."""
+        """One on a CPU, where networks of several seeds train faster one after another."""
         return seeds_of_a_network()
 
     def _squared_gradients(self, weights: NetworkWeights, context: Context) -> tuple[Array, Any]:

@@ -1,14 +1,15 @@
 """NN-BanditSRL: BanditSRL whose representation is a network, trained at the end of each phase.
 
-Within a phase nothing differs from BanditSRL: the network's last layer is the representation, and
-the likelihood ratio test and the base algorithm work on its ridge statistics. At the end of a phase
+Within a phase it works like BanditSRL: the network's last layer is the representation, and the
+likelihood ratio test and the base algorithm work on its ridge statistics. At the end of a phase
 the network is trained on the mean squared error and a spectral loss, and the statistics are rebuilt
 from all samples (see `selection.network_learner`). With the spectral loss and the test switched
 off, the policy is the base algorithm on the maximum-likelihood representation (Neural-LinUCB and so
 on).
 
-One departure from the linear case: equal embeddings of two actions prove nothing here, since the
-next phase may tell them apart, so such a round is not certified.
+There is one departure from the linear case. Two actions with equal embeddings may have different
+embeddings after the next phase, so a round in which the greedy action has such a twin is not
+certified.
 """
 
 from dataclasses import KW_ONLY
@@ -79,7 +80,7 @@ class NNBanditSRL(PolicyAroundBase[NNBanditSRLState]):
 
     @property
     def learner(self) -> NetworkLearner:
-        """The network, how it is trained, and the statistics of its embedding."""
+        """The network, its training, and the statistics of its embedding."""
         return NetworkLearner(
             self.network,
             self.training,
@@ -107,7 +108,7 @@ class NNBanditSRL(PolicyAroundBase[NNBanditSRLState]):
     def act(
         self, state: NNBanditSRLState, context: Context, mask: ArrayLike | None, key: Array
     ) -> Choice:
-        """Play the greedy action where the test passes, the base's choice elsewhere."""
+        """Play the greedy action if the test passes, otherwise the choice of the base."""
         network, ridge = state.network, state.network.ridge
         phi = self.learner.embed(network, context)
         available = check_mask(mask, phi.shape[0])
@@ -130,18 +131,18 @@ class NNBanditSRL(PolicyAroundBase[NNBanditSRLState]):
         reward: ArrayLike,
         certified: ArrayLike = False,
     ) -> NNBanditSRLState:
-        """Add the sample to the statistics, and teach the base if it played the round."""
+        """Add the sample to the statistics; if the base played the round, it learns too."""
         phi = self.learner.embed(state.network, context)
-        action, reward = check_action(action, phi.shape[0]), check_reward(reward)
-        taught = self.player.learn(state.base, phi, phi, action, reward)
+        played, y = check_action(action, phi.shape[0]), check_reward(reward)
+        taught = self.player.learn(state.base, phi, phi, played, y)
         return NNBanditSRLState(
-            network=self.learner.learn(state.network, phi, action, reward, jnp.asarray(certified)),
+            network=self.learner.learn(state.network, phi, played, y, jnp.asarray(certified)),
             base=keep_if(certified, state.base, taught),
         )
 
     @in_float64
     def refresh(self, state: NNBanditSRLState, history: History, key: Array) -> NNBanditSRLState:
-        """Train the network, rebuild its statistics, and start the base anew."""
+        """Train the network, rebuild its statistics, and reset the base."""
         train_key, base_key = jax.random.split(key)
         return NNBanditSRLState(
             network=self.learner.train(state.network, history, train_key),
@@ -149,7 +150,7 @@ class NNBanditSRL(PolicyAroundBase[NNBanditSRLState]):
         )
 
     def report(self, state: NNBanditSRLState) -> dict[str, Array]:
-        """Return spectral loss and smallest eigenvalue; the network is the only candidate."""
+        """Return the spectral loss and the smallest eigenvalue; there is one candidate."""
         return {
             "representation": jnp.zeros((), dtype=jnp.int32),
             "active": jnp.ones(1, dtype=bool),
@@ -159,12 +160,12 @@ class NNBanditSRL(PolicyAroundBase[NNBanditSRLState]):
 
     @property
     def phase_growth(self) -> float | None:
-        """Gamma."""
+        """The growth gamma of the phases."""
         return self.gamma
 
     @property
     def uses_history(self) -> bool:
-        """The network is trained on all rounds."""
+        """True: the network is trained on all rounds."""
         return True
 
     @property
@@ -174,5 +175,5 @@ class NNBanditSRL(PolicyAroundBase[NNBanditSRLState]):
 
     @property
     def seeds_at_once(self) -> int | None:
-        """One on a CPU, where training is cheaper unmapped."""
+        """One on a CPU, where networks of several seeds train faster one after another."""
         return seeds_of_a_network()

@@ -1,8 +1,8 @@
 """Which policies have a name? The table behind `make_policy` and the command line.
 
-A maker takes a task, a preset and settings by name, and hands every setting to the part that knows
-it: the policy, its base, the network, the training. `representation` picks the candidate (or the
-inputs of the network) of a policy that works on one.
+A maker takes a task, a preset and settings by name. It passes every setting to the part that has
+it: the policy, its base, the network or the training. For a policy that works on one candidate,
+`representation` is the index of that candidate, or of the one that supplies a network's inputs.
 """
 
 import dataclasses
@@ -57,25 +57,25 @@ BASES: dict[str, type[RidgePolicy]] = {
 }
 
 MAXIMUM_LIKELIHOOD: Settings = {"loss": "none", "glrt_scale": None}
-"""NN-BanditSRL with these is its base algorithm on the maximum-likelihood representation."""
+"""With these, NN-BanditSRL is its base algorithm on the maximum-likelihood representation."""
 
 NOT_SETTINGS = {"base", "representation", "representations", "network", "training", "wides"} | {
     "explorer",
     "learner",
 }
-"""Fields that hold parts of a policy."""
+"""Fields that are parts of a policy, not settings."""
 
 
 def make_policy(
     name: str, problem: Task, *, preset: str | None = None, **settings: Any
 ) -> Policy[Any]:
-    """Build a registered policy for a problem, with the problem's noise level unless given.
+    """Build a registered policy for a problem; `sigma` is the problem's noise level unless given.
 
     Args:
         name: For example "banditsrl-linucb"; see `POLICIES`.
-        problem: The problem, or a `Stream`, that it is for.
-        preset: "paper" or "default" (when None) settings of a policy with a network.
-        **settings: Any setting of the policy or of its parts, by name.
+        problem: The problem, or the `Stream`, for which the policy is built.
+        preset: Preset of a policy with a network, "paper" or "default"; None means "default".
+        **settings: Settings of the policy or of its parts, by name.
 
     Example:
         >>> import banditsrl
@@ -184,7 +184,8 @@ def _make_auto(
     shares = _share_out(settings, parts, task, {**preset, **PORTFOLIO})
     outer, learner, training, network, explorer = shares
     inputs = _pick(task, representation)
-    explorer = {k: v for k, v in explorer.items() if k in settings}  # presets are the network's
+    # Presets concern the network only, so the explorer has no settings but those given by name.
+    explorer = {k: v for k, v in explorer.items() if k in settings}
     learner["lam"] = outer.get("lam") or 1.0
     random = {"n_features": n_features, "seed": feature_seed}
     wides = tuple(Wide(inputs, kind=kind, **random) for kind in KINDS)
@@ -229,9 +230,10 @@ def _share_out(
     preset: Settings | None = None,
     fixed: Settings | None = None,
 ) -> list[Settings]:
-    """Return the settings of each part: every setting goes to the first part that knows it.
+    """Return the settings of each part: every setting goes to the first part that has it.
 
-    What is `fixed` cannot be set; what a preset or the task says applies where it is known.
+    Settings in `fixed` cannot be changed. Settings of the preset, and the noise level of the task,
+    are passed on if some part has them.
     """
     owners: dict[str, int] = {}
     for index, part in enumerate(parts):
@@ -242,7 +244,7 @@ def _share_out(
         if name not in (fixed or {}):
             known.add(name, index)
     for name in settings:
-        known[name]  # an unknown one is refused, with the nearest
+        known[name]  # raises for an unknown name, and suggests the nearest one
     merged = {"sigma": task.sigma or None, **(preset or {}), **settings, **(fixed or {})}
     shares: list[Settings] = [{} for _ in parts]
     for name, value in merged.items():

@@ -1,8 +1,8 @@
 """Which settings does a policy with a test have? One list for all of them.
 
 `TestedPolicy` declares the settings of the test and builds the `Certificate` that a policy has.
-`PolicyAroundBase` adds the base algorithm that is asked where the test does not pass. How rounds
-are played is written in each policy.
+`PolicyAroundBase` adds the base algorithm, which chooses where the test does not pass. Each policy
+defines for itself how it plays a round.
 """
 
 from abc import abstractmethod
@@ -23,11 +23,11 @@ from banditsrl.selection.conventions import CONVENTIONS, Conventions
 StateT = TypeVar("StateT")
 
 DEFAULTS = RidgeSettings(sigma=None, lam=1.0, delta=0.01, conventions="paper")
-"""Settings where neither the policy nor its base says anything."""
+"""Settings that apply where neither the policy nor its base sets a value."""
 
 
 class TestedPolicy(Policy[StateT]):
-    """A policy that has a certificate. A subclass owes `certificate`, by `make_certificate`."""
+    """A policy with a test. A subclass must define `certificate`, using `make_certificate`."""
 
     _: KW_ONLY
     sigma: float | None = setting(None, "Noise level; by default the base's, else estimated.")
@@ -51,19 +51,23 @@ class TestedPolicy(Policy[StateT]):
 
     @property
     def inherited(self) -> RidgeSettings:
-        """Settings that hold where this policy says nothing."""
+        """Settings that apply where this policy sets no value."""
         return DEFAULTS
 
     @property
     def agreed(self) -> RidgeSettings:
-        """Settings that hold: what was set here, or else what is inherited."""
-        given = RidgeSettings(self.sigma, self.lam, self.delta, self.conventions)  # type: ignore[arg-type]  # None means inherited
-        pairs = zip(given, self.inherited, strict=True)
-        return RidgeSettings(*[other if own is None else own for own, other in pairs])
+        """Settings in effect: the values set here, and inherited values for the others."""
+        other = self.inherited
+        return RidgeSettings(
+            sigma=other.sigma if self.sigma is None else self.sigma,
+            lam=other.lam if self.lam is None else self.lam,
+            delta=other.delta if self.delta is None else self.delta,
+            conventions=other.conventions if self.conventions is None else self.conventions,
+        )
 
     @property
     def rules(self) -> Conventions:
-        """What the conventions stand for."""
+        """The object that the conventions name."""
         return CONVENTIONS[self.agreed.conventions]
 
     @property
@@ -83,7 +87,7 @@ class TestedPolicy(Policy[StateT]):
         )
 
     def delta_after(self, n: Array) -> Array:
-        """Return delta of the round after n rounds, before candidates share it."""
+        """Return delta of round n + 1, before it is divided among candidates."""
         return self.agreed.delta / (n + 1.0) ** self.delta_decay
 
 
@@ -101,12 +105,12 @@ class PolicyAroundBase(TestedPolicy[StateT]):
 
     @property
     def inherited(self) -> RidgeSettings:
-        """A linear base's settings."""
+        """The settings of a linear base, or the defaults for any other base."""
         return self.base.ridge_settings or DEFAULTS
 
     @property
     def player(self) -> BasePlayer:
-        """How the base is asked and taught."""
+        """The object through which the base chooses and learns."""
         return make_player(
             self.base,
             warm_start=self.warm_start,
@@ -116,5 +120,5 @@ class PolicyAroundBase(TestedPolicy[StateT]):
 
     @property
     def pmf_draws(self) -> int:
-        """As many as behind the base's pmf."""
+        """Number of draws behind the pmf of the base; 0 means that the pmf is exact."""
         return self.base.pmf_draws

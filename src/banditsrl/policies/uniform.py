@@ -7,7 +7,7 @@ from banditsrl.policies.linear_policy import LinearPolicy, View
 
 
 class Uniform(LinearPolicy):
-    """Play at random; every other policy should beat this one."""
+    """Play at random; every other policy should have less regret than this one."""
 
     def pmf(self, view: View) -> Array:
         """Return equal probability on the available actions."""

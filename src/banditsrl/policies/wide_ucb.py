@@ -1,15 +1,15 @@
-"""WideUCB: optimism on wide random embeddings, one parameter per action. It learns early.
+"""WideUCB: optimism on wide random embeddings, with one parameter per action.
 
-With several embeddings (`Wide`) the index of an action is the weighted mean of theirs,
+It predicts well after few rounds. With several embeddings (`Wide`) the index of an action is the
+weighted mean of their indices,
 
-    sum_e w_e (psi_e . theta_{e,a} + ucb_scale ||psi_e||_{V_{e,a}^-1}),
+    sum_e w_e (psi_e . theta_{e,a} + ucb_scale ||psi_e||_{V_{e,a}^-1}).
 
-and the weights are those on the simplex that would have predicted best: each embedding predicts
-every reward before it is seen, and at the end of a phase w minimises the squared error of the
-mixture over the explored rounds, of which earlier phases count less. The width has a constant
-scale: a heuristic, far below the theoretical one, for rewards of order one. Columns are scaled by
-the contexts seen in the first phases, up to `n_scaling` rounds; then the embeddings stay as they
-are.
+Each embedding predicts every reward before it is seen. At the end of a phase the weights w, which
+are non-negative and sum to one, are those with the least squared error of the mixture over the
+explored rounds, where earlier phases count less. The constant scale of the width is a heuristic for
+rewards of order one, far below the theoretical scale. Columns are scaled by the contexts seen in
+the first phases, up to `n_scaling` rounds; after that the embeddings do not change.
 """
 
 from dataclasses import KW_ONLY
@@ -49,7 +49,7 @@ from banditsrl.selection.stacking import Stack, add_predictions, empty_stack, fa
 
 
 class WideLearner(NamedTuple):
-    """What is known about one embedding."""
+    """The scaling and the statistics of one embedding."""
 
     scaling: Scaling
     blocks: Blocks
@@ -60,7 +60,7 @@ class WideState(NamedTuple):
 
     learners: tuple[WideLearner, ...]
     stack: Stack
-    weights: Array  # (E,)
+    weights: Array  # (E,) weights of the embeddings
 
 
 class WideUCB(Policy[WideState]):
@@ -115,21 +115,21 @@ class WideUCB(Policy[WideState]):
         reward: ArrayLike,
         certified: ArrayLike = False,
     ) -> WideState:
-        """Note what each embedding predicts, then add the sample to the block of its action."""
-        action = jnp.asarray(check_action(action, self.wides[0].n_actions))
-        reward = check_reward(reward)
+        """Add the predictions to the stack, and the sample to the block of its action."""
+        played = jnp.asarray(check_action(action, self.wides[0].n_actions))
+        y = check_reward(reward)
         learners, predictions = [], []
         for wide, (scaling, blocks) in zip(self.wides, state.learners, strict=True):
-            psi = wide.at(scaling).embed(context)[action]
-            predictions.append(psi @ blocks.theta[action])
-            learners.append(WideLearner(scaling, add_block_sample(blocks, psi, action, reward)))
+            psi = wide.at(scaling).embed(context)[played]
+            predictions.append(psi @ blocks.theta[played])
+            learners.append(WideLearner(scaling, add_block_sample(blocks, psi, played, y)))
         explored = ~jnp.asarray(certified)
-        stack = add_predictions(state.stack, jnp.stack(predictions), reward, explored)
+        stack = add_predictions(state.stack, jnp.stack(predictions), y, explored)
         return WideState(tuple(learners), stack, state.weights)
 
     @in_float64
     def refresh(self, state: WideState, history: History, key: Array) -> WideState:
-        """Weigh the embeddings; in early phases, scale them anew and embed the rounds again."""
+        """Fit the weights; in early phases, also rescale the columns and embed all rounds again."""
         del key
         learners = tuple(
             self._refresh_learner(wide, learner, history)
@@ -148,12 +148,12 @@ class WideUCB(Policy[WideState]):
 
     @property
     def phase_growth(self) -> float | None:
-        """Gamma."""
+        """The growth gamma of the phases."""
         return self.gamma
 
     @property
     def uses_history(self) -> bool:
-        """The first rounds are embedded anew while the scaling changes."""
+        """True: rounds are embedded again while the scaling changes."""
         return True
 
     @property
@@ -163,7 +163,7 @@ class WideUCB(Policy[WideState]):
 
     @property
     def seeds_at_once(self) -> int | None:
-        """One on a CPU: the blocks of one seed fill a core."""
+        """One on a CPU, which the blocks of one seed keep busy."""
         return seeds_of_a_network()
 
     def _refresh_learner(self, wide: Wide, learner: WideLearner, history: History) -> WideLearner:

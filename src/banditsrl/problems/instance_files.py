@@ -9,7 +9,6 @@ that is unknown or occurs twice is refused, so that a misspelt one is noticed.
 """
 
 import json
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banditsrl.arguments import finite_array
+from banditsrl.core.files import write_bytes
 from banditsrl.errors import InvalidProblem
 from banditsrl.problems.claims import Claim
 from banditsrl.problems.finite import FiniteProblem
@@ -78,7 +78,7 @@ def write_problem(problem: FiniteProblem, path: str | Path) -> None:
         ],
     }
     try:
-        Path(path).write_text(json.dumps(document))
+        write_bytes(Path(path), json.dumps(document).encode())
     except OSError as error:
         raise InvalidProblem(f"{path}: cannot be written ({error.strerror}).") from error
 
@@ -105,7 +105,7 @@ def _parse(path: Path) -> dict[str, Any]:
 
 
 def _refuse_unknown_keys(
-    entry: dict[str, Any], known: Iterable[str], path: Path, where: str = ""
+    entry: dict[str, Any], known: tuple[str, ...], path: Path, where: str = ""
 ) -> None:
     for key in entry:
         if key not in known:

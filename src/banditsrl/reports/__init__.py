@@ -1,8 +1,7 @@
-"""Reports read results and nothing else."""
+"""Reports read stored results and nothing else: the page, its figures, and the doctor."""
 
 from banditsrl.reports.doctor import Examination, examine
+from banditsrl.reports.matplotlib_plots import draw, save
 from banditsrl.reports.page import write_report
-from banditsrl.reports.plots import draw, save
-from banditsrl.reports.summary import summary_rows
 
-__all__ = ["Examination", "draw", "examine", "save", "summary_rows", "write_report"]
+__all__ = ["Examination", "draw", "examine", "save", "write_report"]

@@ -1,7 +1,7 @@
-"""Which colour does an algorithm have? The same in every panel, table and file.
+"""Which colour and dash does an algorithm have? The same ones in every panel, table and file.
 
-This file holds the palette and hands it out. Colours are Okabe and Ito's, which colour-blind
-readers can tell apart, with a brighter twin of each for dark backgrounds.
+The palette is the one of Okabe and Ito, which colour-blind readers can tell apart, with a brighter
+twin of each colour for dark backgrounds.
 """
 
 from collections.abc import Iterable
@@ -18,46 +18,47 @@ DASHES = {
     "longdash": (0, (9, 3)),
     "longdashdot": (0, (9, 3, 1, 3)),
 }
-"""Plotly's names and what matplotlib calls the same; in pairs, the second for a base."""
+"""Dashes by plotly's name, with matplotlib's value. The second of each pair is for a base."""
 
 
-class Style(NamedTuple):
-    """How a line is drawn: a position in the palettes, and a dash."""
+class LineStyle(NamedTuple):
+    """How a line is drawn: a position in the palettes, and plotly's name of a dash."""
 
     colour: int
     dash: str
 
 
-def styles(names: Iterable[tuple[str, str | None]]) -> dict[str, Style]:
-    """A style for every algorithm, given (name, name of its base or None) of every curve.
+def assign_styles(names: Iterable[tuple[str, str | None]]) -> dict[str, LineStyle]:
+    """Return a style for every algorithm, given (name, name of its base or None) of every curve.
 
-    An algorithm that is the only one compared with its base takes the base's colour, and the base
-    is dashed: a pair is seen as a pair. All others have a colour of their own; when colours run
-    out, they come again with another dash.
+    If exactly one algorithm is compared with a base, both get the same colour and the base is
+    dashed, so that they are recognised as a pair. All others have a colour of their own. When the
+    colours run out, they are used again with another dash.
 
     Example:
-        >>> styles([("LinUCB", None), ("BanditSRL", "LinUCB"), ("LEADER", None)])["BanditSRL"]
-        Style(colour=0, dash='solid')
+        >>> styles = assign_styles([("LinUCB", None), ("BanditSRL", "LinUCB"), ("LEADER", None)])
+        >>> styles["BanditSRL"]
+        LineStyle(colour=0, dash='solid')
     """
     pairs = dict.fromkeys(names)
     order = list(dict.fromkeys(name for name, _ in pairs))
-    rivals = {
+    compared = {
         base: [name for name, other in pairs if other == base] for _, base in pairs if base in order
     }
-    partner = {group[0]: base for base, group in rivals.items() if len(set(group)) == 1 and base}
-    partner = {name: base for name, base in partner.items() if base not in partner}
-    leads = list(dict.fromkeys(partner.get(name, name) for name in order))
-    paired = set(partner.values())
-    styled = {name: _style(k, name in paired) for k, name in enumerate(leads)}
-    return {name: styled.get(name) or _lead(styled[partner[name]]) for name in order}
+    base_of = {group[0]: base for base, group in compared.items() if len(set(group)) == 1 and base}
+    base_of = {name: base for name, base in base_of.items() if base not in base_of}
+    own_colour = list(dict.fromkeys(base_of.get(name, name) for name in order))
+    paired = set(base_of.values())
+    styles = {name: _make_style(k, name in paired) for k, name in enumerate(own_colour)}
+    return {name: styles.get(name) or _style_on_base(styles[base_of[name]]) for name in order}
 
 
-def _style(k: int, paired: bool) -> Style:
+def _make_style(k: int, paired: bool) -> LineStyle:
     turn, colour = divmod(k, len(LIGHT))
-    return Style(colour, list(DASHES)[(2 * turn + paired) % len(DASHES)])
+    return LineStyle(colour, list(DASHES)[(2 * turn + paired) % len(DASHES)])
 
 
-def _lead(base: Style) -> Style:
-    """The style of the algorithm built on a base: one dash before the base's."""
+def _style_on_base(base: LineStyle) -> LineStyle:
+    """Return the style of the algorithm built on a base: the dash before that of the base."""
     names = list(DASHES)
-    return Style(base.colour, names[names.index(base.dash) - 1])
+    return LineStyle(base.colour, names[names.index(base.dash) - 1])

@@ -1,6 +1,6 @@
 """What do the tables of a sweep say? One lazy scan over all finished runs, summed up per cell.
 
-This file is the only one that reads the tables. Whatever the number of runs, what leaves it is
+This is the only file of this room that reads tables. Whatever the number of runs, its results are
 small: means per recorded step, one row per seed, and the share of seeds per representation.
 """
 
@@ -9,19 +9,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from banditsrl.reports.sweep import Sweep
+from banditsrl.experiments.run_tables import COUNTS
+from banditsrl.experiments.sweep_file import Sweep
+from banditsrl.simulation.shares import HALF
 
 if TYPE_CHECKING:
     import polars as pl
 
-COUNTS = ("regret", "certified", "trivial", "wrong", "wrong_regret")
-"""Columns that add up over the steps; every table has them."""
-
-Kind = tuple[tuple[str, Any], ...]
+Schema = tuple[tuple[str, Any], ...]
 """Names and types of the columns of a table."""
-
-HALF, TAIL = 0.5, 0.9
-"""The second half, and the last tenth, begin after these shares of the horizon."""
 
 
 @dataclass(frozen=True)
@@ -31,8 +27,9 @@ class Measurements:
     Attributes:
         means: Per (cell, step): n_seeds, regret, deviation (of regret over seeds), and the means
             of the other cumulative counts. Steps that some finished seed lacks are left out.
-        seeds: Per (cell, seed): the values at its last step, what the second half and the last
-            tenth added, and when things happened for the last time.
+        seeds: Per (cell, seed): the values at its last step, the regret added by the second half,
+            the recorded steps at which things changed for the last time, and the final choice
+            (`chosen`) and candidates (`active`), null where the policy reports none.
         choices: Per (cell, step, representation): the share of seeds that used it.
         damaged: Runs whose table cannot be read.
     """
@@ -43,69 +40,73 @@ class Measurements:
     damaged: tuple[str, ...]
 
 
-def measure(sweep: Sweep) -> Measurements:
+def measure_sweep(sweep: Sweep) -> Measurements:
     """Read every finished run of a sweep once for each cell that it belongs to."""
     import polars as pl
 
-    kinds, damaged = _kinds(sweep)
-    frames = [pl.LazyFrame(schema=_schema())]
+    schemas, damaged = _read_schemas(sweep)
+    frames = [pl.LazyFrame(schema=_common_schema())]
     for k, cell in enumerate(sweep.cells):
-        alike: dict[Kind, list[Path]] = defaultdict(list)
+        paths: dict[Schema, list[Path]] = defaultdict(list)
         for run in dict.fromkeys(cell.runs):
-            if run in kinds:
-                alike[kinds[run]].append(sweep.table(run))
-        frames += [_scan(paths, dict(kind), k, cell.horizon) for kind, paths in alike.items()]
+            if run in schemas:
+                paths[schemas[run]].append(_table_path(sweep, run))
+        frames += [_scan(files, dict(found), k, cell.horizon) for found, files in paths.items()]
     rows = pl.concat(frames)
-    means, seeds, choices = pl.collect_all([_means(rows), _seeds(rows), _choices(rows)])
+    queries = [_mean_over_seeds(rows), _summarise_seeds(rows), _count_choices(rows)]
+    means, seeds, choices = pl.collect_all(queries)
     return Measurements(means, seeds, choices, damaged)
 
 
-def _schema() -> dict[str, Any]:
+def _table_path(sweep: Sweep, run: str) -> Path:
+    return sweep.store.folder(run) / "table.parquet"
+
+
+def _common_schema() -> dict[str, Any]:
     import polars as pl
 
     numbers = dict.fromkeys((*COUNTS, "seconds"), pl.Float64)
     names = ("cell", "horizon", "seed", "step", "representation", "n_candidates")
-    whole = dict.fromkeys(names, pl.Int64)
-    return {**whole, **numbers, "active": pl.UInt64}
+    active = {"active": pl.List(pl.Boolean), "active_hash": pl.UInt64}
+    return {**dict.fromkeys(names, pl.Int64), **numbers, **active}
 
 
-def _kinds(sweep: Sweep) -> tuple[dict[str, Kind], tuple[str, ...]]:
-    """The columns of every table, and the runs whose table is damaged."""
+def _read_schemas(sweep: Sweep) -> tuple[dict[str, Schema], tuple[str, ...]]:
+    """Return the columns of every table by run, and the runs whose table is damaged."""
     import polars as pl
 
-    kinds: dict[str, Kind] = {}
+    schemas: dict[str, Schema] = {}
     damaged = []
-    for run in (run for run in sweep.planned if run in sweep.finished):
+    for run in (run for run in sweep.runs if run in sweep.finished):
         try:
-            schema = pl.read_parquet_schema(sweep.table(run))
+            schema = pl.read_parquet_schema(_table_path(sweep, run))
         except (OSError, pl.exceptions.PolarsError):
             schema = {}
         if {"seed", "step", *COUNTS} <= set(schema):
-            kinds[run] = tuple(schema.items())
+            schemas[run] = tuple(schema.items())
         else:
             damaged.append(run)
-    return kinds, tuple(damaged)
+    return schemas, tuple(damaged)
 
 
 def _scan(paths: list[Path], schema: dict[str, Any], cell: int, horizon: int) -> "pl.LazyFrame":
-    """Tables of a cell, of one schema, with the columns of `_schema`; null where absent."""
+    """Scan tables of one cell and one schema; columns of `_common_schema` they lack are null."""
     import polars as pl
 
     columns = {
         name: pl.col(name).cast(kind) if name in schema else pl.lit(None, dtype=kind)
-        for name, kind in _schema().items()
-        if name != "active"
+        for name, kind in _common_schema().items()
     }
     if isinstance(schema.get("active"), pl.List):
-        columns["active"] = pl.col("active").hash()  # the set as one number
+        columns["active_hash"] = pl.col("active").hash()  # one number is enough to see a change
         columns["n_candidates"] = pl.col("active").list.len().cast(pl.Int64)
     else:
-        columns["active"] = pl.lit(None, dtype=pl.UInt64)
+        columns["active"] = pl.lit(None, dtype=pl.List(pl.Boolean))
     columns |= {"cell": pl.lit(cell, pl.Int64), "horizon": pl.lit(horizon, pl.Int64)}
     return pl.scan_parquet(paths, glob=False).select(**columns)
 
 
-def _means(rows: "pl.LazyFrame") -> "pl.LazyFrame":
+def _mean_over_seeds(rows: "pl.LazyFrame") -> "pl.LazyFrame":
     import polars as pl
 
     return (
@@ -120,43 +121,39 @@ def _means(rows: "pl.LazyFrame") -> "pl.LazyFrame":
     )
 
 
-def _seeds(rows: "pl.LazyFrame") -> "pl.LazyFrame":
+def _summarise_seeds(rows: "pl.LazyFrame") -> "pl.LazyFrame":
     """One row per (cell, seed); times are recorded steps, null for what has not happened.
 
-    Conditions are evaluated over all rows at once, so that a seed needs only maxima.
+    Conditions are evaluated over all rows at once, so that each seed only needs maxima.
     """
     import polars as pl
 
-    step, regret, certified = pl.col("step"), pl.col("regret"), pl.col("certified")
-    half, before_tail = step <= HALF * pl.col("horizon"), step <= TAIL * pl.col("horizon")
+    step, regret = pl.col("step"), pl.col("regret")
+    in_first_half = step <= HALF * pl.col("horizon")
     changes = {
-        "last_regret": _changed(regret, start=0),
-        "open_until": _changed(step - certified - pl.col("trivial"), start=0),
-        "chosen_since": _changed(pl.col("representation")),
-        "last_elimination": _changed(pl.col("active")),
+        "last_regret": _detect_change(regret, start=0),
+        "last_uncertified": _detect_change(step - pl.col("certified") - pl.col("trivial"), start=0),
+        "chosen_since": _detect_change(pl.col("representation")),
+        "last_elimination": _detect_change(pl.col("active_hash")),
     }
     prepared = rows.with_columns(
-        regret_in_half=pl.when(half).then(regret).otherwise(0),
-        certified_before=pl.when(before_tail).then(certified).otherwise(0),
-        steps_before=pl.when(before_tail).then(step).otherwise(0),
+        first_half=pl.when(in_first_half).then(regret).otherwise(0),
         **{name: pl.when(changed).then(step).otherwise(0) for name, changed in changes.items()},
     )
     return (
         prepared.group_by("cell", "seed")
         .agg(
             pl.col("step", *COUNTS, *changes, "n_candidates", "seconds").max(),
-            second_half=regret.max() - pl.col("regret_in_half").max(),
-            tail_certified=certified.max() - pl.col("certified_before").max(),
-            tail_steps=step.max() - pl.col("steps_before").max(),
+            second_half=regret.max() - pl.col("first_half").max(),
             chosen=pl.col("representation").last(),
-            reports_active=pl.col("active").is_not_null().any(),
+            active=pl.col("active").last(),
         )
         .sort("cell", "seed")
     )
 
 
-def _changed(values: "pl.Expr", start: int | None = None) -> "pl.Expr":
-    """Whether a value differs from the one before it of the same seed; of the first, from `start`.
+def _detect_change(values: "pl.Expr", start: int | None = None) -> "pl.Expr":
+    """Whether a value differs from the previous one of the same seed, or at first from `start`.
 
     A table has its seeds one after the other, each with its steps in order.
     """
@@ -171,13 +168,13 @@ def _changed(values: "pl.Expr", start: int | None = None) -> "pl.Expr":
     )
 
 
-def _choices(rows: "pl.LazyFrame") -> "pl.LazyFrame":
+def _count_choices(rows: "pl.LazyFrame") -> "pl.LazyFrame":
     import polars as pl
 
-    counted = (
+    counts = (
         rows.filter(pl.col("representation").is_not_null())
         .group_by("cell", "step", "representation")
         .agg(n=pl.len())
     )
     share = pl.col("n") / pl.col("n").sum().over("cell", "step")
-    return counted.with_columns(share=share).sort("cell", "step", "representation")
+    return counts.with_columns(share=share).sort("cell", "step", "representation")

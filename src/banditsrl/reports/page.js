@@ -1,5 +1,6 @@
 "use strict";
-// Draws the plots in the colours of the page, again when these change, and obeys the legend.
+// Draws the plots in the colours of the page, redraws them when the colours change, and lets the
+// legend hide and show algorithms.
 (() => {
   const plots = JSON.parse(document.getElementById("plots").textContent);
   const dark = window.matchMedia("(prefers-color-scheme: dark)");
@@ -7,12 +8,12 @@
   const hidden = new Set();
   const value = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
-  function faded(hex, opacity) {
+  function addOpacity(hex, opacity) {
     const [r, g, b] = [1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16));
     return `rgba(${r},${g},${b},${opacity})`;
   }
 
-  function painted(trace) {
+  function addColours(trace) {
     const { role, colour, name } = trace.meta;
     const copy = { ...trace, showlegend: false };
     if (role === "map") {
@@ -21,12 +22,12 @@
     }
     const hue = value(`--c${colour}`);
     copy.visible = !hidden.has(name);
-    if (role === "band") copy.fillcolor = faded(hue, dark.matches ? 0.25 : 0.16);
+    if (role === "band") copy.fillcolor = addOpacity(hue, dark.matches ? 0.25 : 0.16);
     copy.line = { ...trace.line, color: hue };
     return copy;
   }
 
-  function framed(layout) {
+  function addFrame(layout) {
     const axis = {
       gridcolor: value("--grid"), linecolor: value("--line"), zeroline: false, automargin: true,
       fixedrange: touch.matches, tickfont: { size: 12 },
@@ -51,10 +52,10 @@
 
   function draw(place) {
     const { traces, layout } = plots[place.dataset.plot];
-    return Plotly.react(place, traces.map(painted), framed(layout), config);
+    return Plotly.react(place, traces.map(addColours), addFrame(layout), config);
   }
 
-  // One plot per turn of the event loop: the page can be read and scrolled from the start.
+  // Draws one plot per turn of the event loop, so that the page can be scrolled from the start.
   async function drawAll() {
     document.documentElement.dataset.drawn = "no";
     for (const place of places) {

@@ -1,7 +1,7 @@
-"""What is to be said about each candidate embedding, and which one to use? In words.
+"""How good is each candidate embedding, and which one should be used? Verdicts in words.
 
-This file puts what is known of a finite problem, or was seen in a log, into one form, says what
-it means to someone who has to choose, and recommends a candidate.
+A `CandidateVerdict` has the same form for a finite problem, where everything is known, and for a
+log, where it is estimated. From the verdicts follow a recommendation and its reasons.
 """
 
 import math
@@ -13,28 +13,31 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banditsrl.problems.finite import FiniteProblem
-from banditsrl.reports.result_tables import number
+from banditsrl.reports.number_format import format_number, format_plus_minus
 from banditsrl.theory.diagnosis import diagnose
 from banditsrl.theory.log_diagnosis import LoggedDiagnosis, Noise
 
 Floats = NDArray[np.float64]
 
+ABOUT_EQUAL = 1.005
+"""Ratio to the smallest error below which an error is not called worse."""
+
 
 @dataclass(frozen=True)
-class Finding:
-    """One candidate, examined.
+class CandidateVerdict:
+    """What is known about one candidate embedding.
 
     Attributes:
         index: Its position, from 0.
-        name: What to call it.
-        dim: d.
+        name: Its name.
+        dim: Its dimension d.
         rank: Dimension of the span of all features.
-        error: On a problem the largest error of the best linear fit, on a log the mean squared
+        error: On a problem the largest error of the best linear fit; on a log the mean squared
             error.
-        error_stderr: Standard error of that; zero on a problem.
+        error_stderr: Standard error of `error`; zero on a problem.
         realizable: Whether it explains the rewards; None if the data cannot tell.
         fit: The same in words.
-        played: Eigenvalues of the second moment of the played features (on a problem: every
+        played: Eigenvalues of the second moment of the played features (on a problem, of every
             available action equally often), ascending.
         greedy: The same for the best actions.
         played_rank: Dimension of the span of the played features.
@@ -58,23 +61,28 @@ class Finding:
 
     @property
     def hls(self) -> bool:
-        """The best actions span all d directions."""
+        """Whether the best actions span all d directions."""
         return self.greedy_rank == self.dim
 
     @property
     def weak_hls(self) -> bool:
-        """The best actions span what all actions span."""
+        """Whether the best actions span what all actions span."""
         return self.greedy_rank == self.rank
 
     @property
     def redundant(self) -> bool:
-        """All features together do not span the d directions."""
+        """Whether all features together span fewer than d directions."""
         return self.rank < self.dim
 
-    def lambda_min(self, which: str) -> float:
-        """Smallest eigenvalue of the "played" or "greedy" features; zero below full rank."""
-        full = getattr(self, f"{which}_rank") == self.dim
-        return float(getattr(self, which)[0]) if full else 0.0
+    @property
+    def played_lambda_min(self) -> float:
+        """Smallest eigenvalue of the played features; zero below full rank."""
+        return float(self.played[0]) if self.played_rank == self.dim else 0.0
+
+    @property
+    def greedy_lambda_min(self) -> float:
+        """Smallest eigenvalue of the best actions' features; zero below full rank."""
+        return float(self.greedy[0]) if self.greedy_rank == self.dim else 0.0
 
     @property
     def strength(self) -> float:
@@ -82,23 +90,24 @@ class Finding:
         return self.greedy[self.dim - self.greedy_rank] / self.L**2 if self.greedy_rank else 0.0
 
     def as_dict(self) -> dict[str, Any]:
-        """All of it as plain JSON; what is not a number becomes null."""
+        """Return all of it as plain JSON; nan becomes null."""
         plain = asdict(self) | {"played": list(self.played), "greedy": list(self.greedy)}
-        plain |= {name: getattr(self, name) for name in ("hls", "weak_hls", "redundant")}
-        plain |= {f"{w}_lambda_min": self.lambda_min(w) for w in ("played", "greedy")}
+        plain |= {"hls": self.hls, "weak_hls": self.weak_hls, "redundant": self.redundant}
+        plain["played_lambda_min"] = self.played_lambda_min
+        plain["greedy_lambda_min"] = self.greedy_lambda_min
         return {k: None if isinstance(v, float) and math.isnan(v) else v for k, v in plain.items()}
 
 
-def of_problem(problem: FiniteProblem) -> list[Finding]:
-    """Every candidate of a problem whose tables are known."""
-    return [_of_candidate(problem, k) for k in range(len(problem.representations))]
+def judge_problem(problem: FiniteProblem) -> list[CandidateVerdict]:
+    """Judge every candidate of a problem whose tables are known."""
+    return [_judge_candidate(problem, k) for k in range(len(problem.representations))]
 
 
-def of_log(noise: Noise, diagnoses: dict[str, LoggedDiagnosis]) -> list[Finding]:
-    """Every candidate of a log."""
-    best = min((d.error for d in diagnoses.values()), default=0.0)
+def judge_log(noise: Noise, diagnoses: dict[str, LoggedDiagnosis]) -> list[CandidateVerdict]:
+    """Judge every candidate of a log."""
+    smallest = min((d.error for d in diagnoses.values()), default=0.0)
     return [
-        Finding(
+        CandidateVerdict(
             index=k,
             name=name,
             dim=d.dim,
@@ -106,7 +115,7 @@ def of_log(noise: Noise, diagnoses: dict[str, LoggedDiagnosis]) -> list[Finding]
             error=d.error,
             error_stderr=d.error_stderr,
             realizable=d.realizable,
-            fit=_fit(d, noise, best),
+            fit=_describe_logged_fit(d, noise, smallest),
             played=tuple(d.played.tolist()),
             greedy=tuple(d.greedy.tolist()),
             played_rank=d.played_rank,
@@ -117,128 +126,133 @@ def of_log(noise: Noise, diagnoses: dict[str, LoggedDiagnosis]) -> list[Finding]
     ]
 
 
-def recommend(findings: Sequence[Finding]) -> Finding:
-    """The candidate to use: fits, then HLS, then weak HLS, then strongest or smallest.
+def recommend(verdicts: Sequence[CandidateVerdict]) -> CandidateVerdict:
+    """Return the candidate to use.
 
-    Among candidates that do not fit, the one with the smallest error.
+    A candidate that fits comes before one that does not; then HLS, weak HLS, the strongest
+    spectrum and the smallest dimension decide. If none fits, it is the one with the smallest error.
     """
-    fitting = [finding for finding in findings if finding.realizable is not False]
+    fitting = [verdict for verdict in verdicts if verdict.realizable is not False]
     if not fitting:
-        return min(findings, key=lambda finding: finding.error)
-    return max(fitting, key=_merit)
+        return min(verdicts, key=lambda verdict: verdict.error)
+    return max(fitting, key=_rank_key)
 
 
-def advice(findings: Sequence[Finding], *, data: bool) -> str:
-    """The recommendation in words; `data` says that it rests on a log."""
-    best = recommend(findings)
+def write_advice(verdicts: Sequence[CandidateVerdict], *, estimated: bool) -> str:
+    """Return the recommendation in words; `estimated` says that it rests on a log."""
+    best = recommend(verdicts)
     if best.realizable is False:
         return (
             f"No candidate explains the rewards. {best.name} comes nearest, but do not trust its "
-            "certificates: its errors look like knowledge. Look for better features first."
+            "certificates: the test cannot tell its errors from knowledge. Look for better "
+            "features first."
         )
-    shown = ", as far as the data show" if data else ""
-    fits = {True: "explains the rewards", None: "may explain the rewards (not tested)"}
-    start = f"Use {best.name}: it {fits[best.realizable]}{shown}"
+    caveat = ", as far as the data show" if estimated else ""
+    fits = "may explain the rewards (the log cannot tell)"
+    if best.realizable:
+        fits = f"explains the rewards{caveat}"
+    start = f"Use {best.name}: it {fits}"
     if best.hls:
         return (
-            f"{start}, and its best actions reach all {best.dim} directions. Playing well keeps "
-            "teaching it everything it needs, so exploration can end."
+            f"{start}, and its best actions span all {best.dim} directions. Playing the best "
+            "actions keeps teaching the policy all it needs, so exploration can end."
         )
     if best.weak_hls:
         return (
-            f"{start}, and its best actions reach all {best.rank} directions that any action "
+            f"{start}, and its best actions span all {best.rank} directions that any action "
             f"reaches ({best.dim - best.rank} of {best.dim} are never used). Exploration can end; "
             "select with the loss weak or span."
         )
     return (
-        f"{start}, but its best actions leave {best.rank - best.greedy_rank} of {best.rank} "
-        "directions unseen, and no candidate does better: some exploration has to go on. LEADER "
-        "can combine candidates that complete each other."
+        f"{start}, but its best actions miss {best.rank - best.greedy_rank} of {best.rank} "
+        "directions, and no candidate does better: some exploration has to go on. LEADER can "
+        "combine candidates that complement each other."
     )
 
 
-def spanned(finding: Finding, *, data: bool) -> str:
-    """What the best actions reach, in words."""
-    shown = " as far as the data show" if data else ""
-    redundant = f" Redundant: {finding.dim - finding.rank} of {finding.dim} directions are unused."
-    if finding.hls:
-        return f"HLS{shown}: the best actions reach every direction."
-    if finding.weak_hls:
-        return f"weak HLS{shown}: the best actions reach whatever any action reaches.{redundant}"
-    missed = finding.rank - finding.greedy_rank
+def describe_span(verdict: CandidateVerdict, *, estimated: bool) -> str:
+    """Return what the best actions span, in words."""
+    caveat = " as far as the data show" if estimated else ""
+    unused = f" Redundant: {verdict.dim - verdict.rank} of {verdict.dim} directions are never used."
+    if verdict.hls:
+        return f"HLS{caveat}: the best actions span every direction."
+    if verdict.weak_hls:
+        return f"weak HLS{caveat}: the best actions span all that any action reaches.{unused}"
+    missed = verdict.rank - verdict.greedy_rank
     return (
-        f"not HLS{shown}: the best actions miss {missed} of the {finding.rank} directions that "
-        f"all actions reach.{redundant if finding.redundant else ''}"
+        f"not HLS{caveat}: the best actions miss {missed} of the {verdict.rank} directions that "
+        f"all actions span.{unused if verdict.redundant else ''}"
     )
 
 
-def _merit(finding: Finding) -> tuple[bool, bool, bool, float, int]:
-    strength = finding.strength if finding.weak_hls else 0.0
-    return (finding.realizable is True, finding.hls, finding.weak_hls, strength, -finding.dim)
+def _rank_key(verdict: CandidateVerdict) -> tuple[bool, bool, bool, float, int]:
+    strength = verdict.strength if verdict.weak_hls else 0.0
+    return (verdict.realizable is True, verdict.hls, verdict.weak_hls, strength, -verdict.dim)
 
 
-def _of_candidate(problem: FiniteProblem, k: int) -> Finding:
+def _judge_candidate(problem: FiniteProblem, k: int) -> CandidateVerdict:
     d, features = diagnose(problem, k), problem.representations[k].features
     shares = problem.available / problem.available.sum(axis=1, keepdims=True)
     best = np.eye(problem.n_actions)[problem.optimal_actions]
     fit = f"predicts every mean reward (largest error {d.error:.1e})"
     if not d.realizable:
         fit = (
-            f"misses a mean reward by up to {number(d.error)}; its misspecification lies between "
-            f"{number(d.misspecification_lower)} and {number(d.misspecification_upper)}"
+            f"misses some mean reward by {format_number(d.error)}; its misspecification lies "
+            f"between {format_number(d.misspecification_lower)} and "
+            f"{format_number(d.misspecification_upper)}"
         )
-    return Finding(
+    return CandidateVerdict(
         index=k,
-        name=_name(problem, k),
+        name=_name_candidate(problem, k),
         dim=d.dim,
         rank=d.rank,
         error=d.error,
         error_stderr=0.0,
         realizable=d.realizable,
         fit=f"{fit}.",
-        played=_spectrum(features, problem.rho[:, None] * shares),
-        greedy=_spectrum(features, problem.rho[:, None] * best),
+        played=_compute_spectrum(features, problem.rho[:, None] * shares),
+        greedy=_compute_spectrum(features, problem.rho[:, None] * best),
         played_rank=d.rank,
         greedy_rank=d.optimal_rank,
         L=d.L,
     )
 
 
-def _name(problem: FiniteProblem, k: int) -> str:
-    """Its name, with its position where two share one."""
+def _name_candidate(problem: FiniteProblem, k: int) -> str:
+    """Return the name of a candidate, with its position where two share one."""
     names = [claim.name for claim in problem.claims]
     if not names[k]:
         return f"candidate {k}"
     return names[k] if names.count(names[k]) == 1 else f"{names[k]} [{k}]"
 
 
-def _spectrum(features: Floats, weights: Floats) -> tuple[float, ...]:
+def _compute_spectrum(features: Floats, weights: Floats) -> tuple[float, ...]:
     moment = np.einsum("xa,xai,xaj->ij", weights, features, features)
     return tuple(np.maximum(np.linalg.eigvalsh(moment), 0.0).tolist())
 
 
-def _worse(error: float, best: float) -> str:
-    """An error next to the best candidate's; nothing if they are about the same."""
-    if error < 1.005 * best or not best > 0:
+def _compare_error(error: float, smallest: float) -> str:
+    """Return how much worse an error is than the smallest one; empty if about the same."""
+    if error < ABOUT_EQUAL * smallest or not smallest > 0:
         return ""
-    ratio = error / best
+    ratio = error / smallest
     size = f"{ratio:.1f} times" if ratio >= 2 else f"{ratio - 1:.0%} above"
-    return f", {size} the best candidate's"
+    return f", {size} that of the best candidate"
 
 
-def _fit(d: LoggedDiagnosis, noise: Noise, best: float) -> str:
-    """Mean squared error, next to the noise and to the best candidate, in words."""
-    error = f"mean squared error {number(d.error, d.error_stderr)} ± "
-    error += number(d.error_stderr, d.error_stderr)
-    worse = _worse(d.error, best)
+def _describe_logged_fit(d: LoggedDiagnosis, noise: Noise, smallest: float) -> str:
+    """Return the mean squared error in words, next to the noise and to the best candidate."""
     if math.isnan(d.error):
-        return f"fewer rounds than directions: {d.dim} numbers cannot be fitted."
+        return f"there are fewer rounds than directions, so {d.dim} parameters cannot be fitted."
+    error = f"mean squared error {format_plus_minus(d.error, d.error_stderr)}"
+    error += _compare_error(d.error, smallest)
     if d.realizable is None:
-        return f"{error}{worse}; nothing to compare it with, so it is not tested."
+        return f"{error}; there is nothing to compare it with, so it was not tested."
+    variance = format_number(noise.variance)
     if d.realizable:
-        return f"{error}{worse}; as good as the noise allows ({number(noise.variance)})."
-    size = number(d.excess, d.excess_stderr)
+        return f"{error}; not distinguishable from the noise ({variance})."
     return (
-        f"{error}{worse}; worse than the noise alone ({number(noise.variance)}) by {size}, "
+        f"{error}; worse than the noise alone ({variance}) by "
+        f"{format_number(d.excess, d.excess_stderr)}, which is "
         f"{d.excess / max(d.excess_stderr, 1e-300):.0f} standard errors."
     )

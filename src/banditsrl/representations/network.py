@@ -18,6 +18,7 @@ from jax import Array
 from banditsrl.arguments import count, one_of
 from banditsrl.core.representation import Context, Representation, TrainableRepresentation
 from banditsrl.errors import InvalidArgument, InvalidType
+from banditsrl.numerics.precision import in_float64
 from banditsrl.representations.conversion import as_representation
 
 ACTIVATIONS: dict[str, Callable[[Array], Array]] = {
@@ -74,6 +75,7 @@ class Network(TrainableRepresentation):
     activation: str = eqx.field(static=True)
     make: Callable[[Array], Any] | None = eqx.field(static=True)
     dim: int = eqx.field(static=True)
+    n_actions: int = eqx.field(static=True)
     L: float | None
     B: float | None
 
@@ -86,6 +88,7 @@ class Network(TrainableRepresentation):
         module: Any = None,
     ) -> None:
         self.inputs = as_representation(inputs)
+        self.n_actions = self.inputs.n_actions
         self.activation = one_of("activation", activation, tuple(ACTIVATIONS))
         self.layers = () if module is not None else _check_widths(layers)
         is_maker = module is not None and not isinstance(module, eqx.Module)
@@ -98,11 +101,6 @@ class Network(TrainableRepresentation):
         self.template = module(jax.random.key(0)) if is_maker else module
         self.dim = self.layers[-1] if module is None else _embedding_dim(self.template, self.inputs)
         self.weights = self.L = self.B = None
-
-    @property
-    def n_actions(self) -> int:
-        """Number of actions A."""
-        return self.inputs.n_actions
 
     @property
     def n_contexts(self) -> int | None:
@@ -126,6 +124,7 @@ class Network(TrainableRepresentation):
         )
         return placed
 
+    @in_float64
     def embed(self, context: Context) -> Array:
         """Return the embedding of every action, (A, d) float64."""
         return self.embed_single(context).astype(jnp.float64)
@@ -202,16 +201,15 @@ def _check_widths(layers: Any) -> tuple[int, ...]:
 def _embedding_dim(module: Any, inputs: Representation) -> int:
     """Return the length of the vector that a module makes of one input vector."""
     try:
-        found = jax.eval_shape(
-            lambda x: jnp.asarray(module(x)), jnp.zeros(inputs.dim, dtype=jnp.float32)
-        )
+        found = jax.eval_shape(module, jnp.zeros(inputs.dim, dtype=jnp.float32))
     except Exception as error:
         raise InvalidArgument(
             f"module must take one input vector of shape ({inputs.dim},), "
             f"got {type(error).__name__}: {error}"
         ) from error
-    if len(found.shape) != 1:
+    shape = found.shape if isinstance(found, jax.ShapeDtypeStruct) else None
+    if shape is None or len(shape) != 1:
         raise InvalidArgument(
-            f"module must return one vector per action, of shape (dim,), got shape {found.shape}."
+            f"module must return one vector per action, of shape (dim,), got shape {shape}."
         )
-    return int(found.shape[0])
+    return int(shape[0])

@@ -111,6 +111,7 @@ class Wide(TrainableRepresentation):
         """Number of contexts of the inputs, if they are a table."""
         return self.inputs.n_contexts
 
+    @in_float64
     def init(self, key: Array) -> Scaling:
         """Return the scaling before anything was seen."""
         del key
@@ -124,6 +125,7 @@ class Wide(TrainableRepresentation):
         )
         return placed
 
+    @in_float64
     def embed(self, context: Context) -> Array:
         """Return the embedding psi of every action, (A, k)."""
         if self.scaling is None:
@@ -144,6 +146,7 @@ class Wide(TrainableRepresentation):
         psi = jnp.concatenate([jnp.ones((len(rows), 1)), plain, features], axis=1)
         return jnp.broadcast_to(psi, (self.n_actions, self.dim))
 
+    @in_float64
     def fit_scaling(self, rows: Array, valid: Array) -> Scaling:
         """Return the scaling by those of rows (n, m) that are valid (n,); at least one must be."""
         n = valid.sum()

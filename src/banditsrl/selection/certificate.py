@@ -1,9 +1,9 @@
-"""May this context be played greedily from now on? The certificate, an object that policies have.
+"""May a context be played greedily from now on? `Certificate` is the test that answers this.
 
-The certificate compares the likelihood ratio of a context with the radius of the confidence
-ellipsoid (see `linear.likelihood_ratio`). If the ratio is larger, the greedy action is the best one
-with probability 1 - delta, provided that rewards are linear in the embedding and do not change over
-time.
+The test compares the likelihood ratio of a context with the radius of the confidence ellipsoid (see
+`linear.likelihood_ratio`). If the ratio is larger, the greedy action is the best one with
+probability 1 - delta, provided that rewards are linear in the embedding and do not change over
+time. In all other cases a certificate only says that the test passed.
 """
 
 from typing import NamedTuple
@@ -22,7 +22,7 @@ RADII = ("trace", "determinant")
 
 
 class Facts(NamedTuple):
-    """What is known, or estimated, about the current representation and the noise."""
+    """Numbers, known or estimated, about the current representation and the noise."""
 
     dim: Array  # () d
     L: Array  # () bound on the norm of embeddings
@@ -31,15 +31,15 @@ class Facts(NamedTuple):
 
 
 class Verdict(NamedTuple):
-    """What the test says of one context."""
+    """The result of the test for one context."""
 
     greedy: Array  # () the action of largest estimated reward
     certified: Array  # () whether the test passed
     glr: Array  # () the likelihood ratio
-    threshold: Array  # () what it had to exceed
+    threshold: Array  # () the value that the ratio must exceed
 
     def override(self, action: Array, pmf: Array, representation: Array) -> Choice:
-        """Return the greedy action where it is certified, and the given choice elsewhere."""
+        """Return a choice: the greedy action if it is certified, otherwise the given action."""
         greedy_pmf = (jnp.arange(pmf.shape[0]) == self.greedy).astype(pmf.dtype)
         return Choice(
             action=jnp.where(self.certified, self.greedy, action).astype(jnp.int32),
@@ -52,15 +52,16 @@ class Verdict(NamedTuple):
 
 
 class Certificate(eqx.Module):
-    """The generalized likelihood ratio test with its settings.
+    """The generalised likelihood ratio test with its settings.
 
     Attributes:
         lam: Ridge parameter lambda of the statistics that are tested.
         scale: alpha_GLRT; 0 or None switches the test off.
         radius: "trace" for the paper's beta, "determinant" for the tighter radius.
-        conventions: The paper's test or the authors'.
-        tie: Predicted gaps below this leave a context undecided.
-        refuses_twins: Nothing is certified against an action with the same embedding.
+        conventions: The conventions of the paper or of the authors' experiments.
+        tie: A context with a predicted gap below this is not certified.
+        refuses_twins: Whether a context is not certified if another action has the same embedding
+            as the greedy one.
     """
 
     lam: float = eqx.field(static=True)
@@ -93,12 +94,15 @@ class Certificate(eqx.Module):
 
     @property
     def _factor(self) -> float:
-        """The factor of the radius; gap^2/(2 norm^2) > s beta^2 is gap/norm > sqrt(2 s) beta."""
+        """The factor of the radius.
+
+        The squared test gap^2/(2 norm^2) > s beta^2 is the same as gap/norm > sqrt(2 s) beta.
+        """
         scale = self.scale or 0.0
         return (2.0 * scale) ** 0.5 if self.conventions.squared_test else scale
 
     def _radius(self, ridge: Ridge, facts: Facts, level: Array) -> Array:
-        """Return the radius; det V <= (trace V / d)^d, so the determinant gives a tighter one."""
+        """Return the radius; the determinant's is never larger, as det V <= (trace V / d)^d."""
         dim, L, B, sigma = facts
         if self.radius == "determinant":
             return ucb_width(ridge.log_det, delta=level, sigma=sigma, lam=self.lam, B=B)
@@ -108,5 +112,5 @@ class Certificate(eqx.Module):
 
 
 def known_or(given: float | None, estimate: Array) -> Array:
-    """Return a number that was given, or else its estimate."""
+    """Return the given number, or the estimate if none was given."""
     return estimate if given is None else jnp.asarray(given, dtype=jnp.float64)

@@ -1,12 +1,13 @@
-"""Where do the authors' experiments differ from their paper? Every difference, named once.
+"""Where do the authors' experiments differ from their paper? Each difference has a name here.
 
-A policy has a setting `conventions`, "paper" or "authors". It stands for one object of this file,
-and every place where the two differ asks that object.
+A policy has a setting `conventions`, "paper" or "authors", which is the name of one object of this
+file. Code that depends on the difference reads it from that object.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import jax.numpy as jnp
 from jax import Array
 
 from banditsrl.linear.bounds import Number, authors_beta, beta, ucb_width
@@ -20,13 +21,15 @@ class Conventions:
     Attributes:
         radius: Radius of the confidence ellipsoid of the test.
         squared_test: The test is gap^2 / (2 norm^2) > s beta^2 instead of gap / norm > s beta.
-        tie_of_tables: Predicted gaps below this leave a context of a fixed embedding undecided.
-        tie_of_networks: The same for the embedding of a network.
-        waits_for_batch: A network's test waits for one training batch of explored samples.
-        offset: The elimination offset, by name.
-        elimination_is_final: A candidate that has left Phi_t never comes back.
+        tie_of_tables: On a fixed embedding, contexts with a predicted gap below this are not
+            certified.
+        tie_of_networks: The same limit for the embedding of a network.
+        waits_for_batch: A network certifies nothing before one training batch of explored samples
+            exists.
+        offset: Name of the elimination offset.
+        elimination_is_final: A candidate that was eliminated never returns to Phi_t.
         fits_in_ball: Errors are those of the best theta in the ball, not of the ridge fit.
-        starts_with_first: The first candidate is played until the first choice, not a random one.
+        starts_with_first: The run begins with the first candidate of the list, not a random one.
         shares_delta: Candidates share delta, and the base's part shrinks from phase to phase.
         scales_whole_width: alpha_UCB multiplies the whole width, not only its noise term.
     """
@@ -55,7 +58,8 @@ class Conventions:
     ) -> Array:
         """Return C_UCB, with alpha_UCB = `scale` where these conventions put it."""
         if self.scales_whole_width:
-            return scale * ucb_width(log_det, delta=delta, sigma=sigma, lam=lam, B=B)
+            whole = ucb_width(log_det, delta=delta, sigma=sigma, lam=lam, B=B)
+            return jnp.asarray(scale * whole)
         return ucb_width(log_det, delta=delta, sigma=sigma, lam=lam, B=B, scale=scale)
 
 

@@ -1,7 +1,7 @@
 """Which candidates are compatible with the data? The set Phi_t (paper, Eq. 1).
 
-Phi_t keeps every candidate whose best mean squared error over the ball ||theta|| <= B does not
-exceed the smallest error-plus-offset of any candidate.
+Phi_t has every candidate whose smallest mean squared error over the ball ||theta|| <= B does not
+exceed the smallest sum of error and offset among all candidates.
 """
 
 import jax.numpy as jnp
@@ -31,7 +31,7 @@ def compatible_candidates(
         B: Bound on the norm of each candidate's parameter, (M,).
         delta: Confidence level.
         offset: Name of the offset alpha, see `OFFSETS`.
-        among: Which candidates are still there, (M,), if the others have left for good.
+        among: The candidates that have not been eliminated, (M,), if elimination is final.
     """
     alpha = OFFSETS[offset](t, dim=dim, n_candidates=errors.shape[0], delta=delta, L=L, B=B)
     if among is None:

@@ -1,4 +1,4 @@
-"""What do the data say about the candidates at the end of a phase? The evidence behind a choice."""
+"""What do the data say about each candidate at the end of a phase? Fit, set Phi_t and spectrum."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -17,7 +17,7 @@ from banditsrl.selection.norms import known_or_seen
 
 
 class Evidence(NamedTuple):
-    """What is known of the M candidates after t rounds."""
+    """Numbers about the M candidates after t rounds."""
 
     t: Array  # ()
     lambda_min: Array  # (M,) smallest eigenvalue of V - lam I
@@ -36,11 +36,11 @@ class Evidence(NamedTuple):
 
 
 class Review(NamedTuple):
-    """All candidates reviewed at the end of a phase."""
+    """The evidence about all candidates at the end of a phase, and their fits."""
 
     evidence: Evidence
     fits: Fits
-    largest_norms: Array  # (M,) of the contexts seen
+    largest_norms: Array  # (M,) largest embedding norms of the contexts seen
 
 
 def review_candidates(
@@ -57,7 +57,7 @@ def review_candidates(
     needs_uncertainty: bool,
     among: Array | None = None,
 ) -> Review:
-    """Fit every candidate to the history, eliminate, and collect the evidence for the loss.
+    """Fit every candidate to the history, compute Phi_t, and collect the evidence for the loss.
 
     Args:
         candidates: The representations Phi.
@@ -67,10 +67,10 @@ def review_candidates(
         delta: Confidence level of the elimination.
         level: The base's level in the phase that begins.
         offset: Name of the elimination offset.
-        in_ball: Errors are those of the best theta in the ball, not of the ridge fit.
+        in_ball: Whether errors are those of the best theta in the ball, not of the ridge fit.
         needs_forms: Whether the loss reads `weak` and `weak_normalised`; if not, they are zero.
         needs_uncertainty: Whether the loss reads `uncertainty`; if not, it is zero.
-        among: Which candidates are still there, if the others have left for good.
+        among: The candidates that have not been eliminated, if elimination is final.
     """
     t = history.n.astype(jnp.float64)
     moments, yy, cells = sum_history(candidates, history, needs_forms=needs_forms)

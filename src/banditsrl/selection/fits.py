@@ -1,4 +1,4 @@
-"""How well does each candidate explain the rewards? Its fit and its spectrum, from sums alone."""
+"""How well does each candidate explain the rewards? Fits and spectra, from sums over rounds."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -15,8 +15,8 @@ from banditsrl.linear.spectra import Spectrum, decompose_all
 class Fits(NamedTuple):
     """The fits of M candidates and their spectra."""
 
-    ridges: Ridge  # statistics of each, padded to the largest dimension d
-    squared_errors: Array  # (M,) of the best theta
+    ridges: Ridge  # statistics of each candidate, padded to the largest dimension d
+    squared_errors: Array  # (M,) squared errors of the best theta
     lambda_mins: Array  # (M,) smallest eigenvalue of the Gram matrix
 
     @property
@@ -47,7 +47,8 @@ def fit_candidates(
         yy: sum y^2.
         radii: B of each candidate, or None for no bound.
         lam: Ridge parameter lambda.
-        in_ball: Errors are those of the best theta with ||theta|| <= B, not of the ridge fit.
+        in_ball: Whether errors are those of the best theta with ||theta|| <= B, not of the ridge
+            fit.
     """
     size = max(len(b) for _, b in sums)
     spectra = decompose_all([gram for gram, _ in sums], size)

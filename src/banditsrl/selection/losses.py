@@ -1,9 +1,10 @@
 """Which candidate has the best spectrum? Representation losses of BanditSRL on a finite set.
 
-A loss maps the evidence gathered at the end of a phase to one number per candidate; the smallest
-wins. `eig` asks that the features played span R^d, `weak` and `weak-normalised` only that they
-span each other, `span` asks that exactly, and `bic` (best in class) also weighs the base
-algorithm's own regret bound.
+A loss maps the evidence at the end of a phase to one number per candidate, and the candidate with
+the smallest number is selected. `eig` prefers played features that span R^d. `weak` and
+`weak-normalised` prefer played features that are not orthogonal to the others. `span` is bounded
+exactly if every played feature lies in the span of the optimal ones. `bic` (best in class) also
+takes the regret bound of the base algorithm into account.
 """
 
 import dataclasses
@@ -24,22 +25,28 @@ from banditsrl.registry import Registry
 from banditsrl.selection.evidence import Evidence
 
 LOSS_TIE = 1e-9
-"""Losses closer than this times t, and the scale of the loss, are ties: on redundant features
-lambda_min is rounding noise."""
+"""Losses that differ by less than this, times t and the scale of the loss, are ties.
+
+On redundant features lambda_min is only rounding noise.
+"""
 
 
 class Loss(eqx.Module):
-    """A representation loss. A subclass owes `__call__` and says which costly evidence it reads."""
+    """A representation loss.
 
-    needs_forms: ClassVar[bool] = False  # weak and weak_normalised
-    needs_uncertainty: ClassVar[bool] = False
+    A subclass must define `__call__`. It sets a flag for each costly part of the evidence that it
+    reads; other losses find zeros there.
+    """
+
+    needs_forms: ClassVar[bool] = False  # reads weak or weak_normalised
+    needs_uncertainty: ClassVar[bool] = False  # reads uncertainty
 
     @abstractmethod
     def __call__(self, evidence: Evidence) -> Array:
         """Return one number per candidate, (M,); smaller is better."""
 
     def scale(self, evidence: Evidence) -> Array:
-        """Return the scale of the numbers, (M,); ties are relative to it."""
+        """Return the scale of the loss, (M,); the tolerance for ties is relative to it."""
         return jnp.ones_like(evidence.L)
 
 
@@ -85,8 +92,8 @@ class Span(Loss):
     While V grows like t times the second moment M of the optimal features, t ||phi||^2_{V^-1} tends
     to phi^T M^+ phi if phi lies in the span of the optimal features, and grows like t otherwise.
     So the loss stays bounded exactly when every played feature lies in that span. The paper's weak
-    loss looks at phi^T M phi instead, which is positive for any phi that is not *orthogonal* to
-    the span, and on padded features prefers the wrong candidate even with unlimited data.
+    loss uses phi^T M phi instead, which is positive for any phi that is not *orthogonal* to the
+    span. On padded features it prefers the wrong candidate even with unlimited data.
     """
 
     needs_uncertainty: ClassVar[bool] = True
@@ -99,13 +106,14 @@ class Span(Loss):
 class BestInClass(Loss):
     """R-bar(t, phi) - [lambda_min / L^2 - g_t - deviation]_+ (paper, Appendix C.1.1).
 
-    Without an HLS candidate this picks the smallest regret bound, with one it picks that.
+    If no candidate is HLS, the one with the smallest regret bound is selected. If one is HLS, it is
+    selected in the end.
 
     Args:
-        regret: R-bar of the base from known quantities; the base's own when None.
-        gap: Delta, if known. Otherwise it is guessed as 1 / t^exponent.
-        exponent: l of the schedule; the paper's 1/4 suits a bound of order sqrt(t).
-        tau_elim: Bound on the elimination time that enters g_t.
+        regret: The regret bound R-bar; None means the base's own.
+        gap: Delta, if it is known; otherwise 1 / t^exponent is used in its place.
+        exponent: Exponent l of that schedule; the paper's 1/4 suits a bound of order sqrt(t).
+        tau_elim: Bound on the elimination time in g_t.
     """
 
     regret: RegretBound | None = eqx.field(static=True, default=None, kw_only=True)
@@ -138,7 +146,7 @@ class BestInClass(Loss):
         )
 
     def __call__(self, evidence: Evidence) -> Array:
-        """Return the regret bound less the spectral bonus."""
+        """Return the regret bound minus the spectral bonus."""
         t, bound = evidence.t, self.bound(evidence)
         gap = t**-self.exponent if self.gap is None else self.gap
         worst = jnp.where(evidence.active, bound, 0.0).max()
@@ -163,7 +171,7 @@ def as_loss(source: str | Loss, regret: RegretBound | None) -> Loss:
 
     Args:
         source: A name in `LOSSES`, or a loss.
-        regret: Regret bound of the base, which `bic` takes if it has none of its own.
+        regret: Regret bound of the base, which `bic` uses if it has none of its own.
     """
     loss = LOSSES[source]() if isinstance(source, str) else source
     if not isinstance(loss, Loss):

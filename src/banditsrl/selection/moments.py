@@ -1,9 +1,11 @@
 """What are the sums over the history for a candidate? Moments of all rounds and quadratic forms.
 
-For tables over finitely many contexts the history is first counted into cells (context, action),
-which makes a phase end cost O(X A d^2) however long the history is; any other representation is
-embedded block by block. Both sides of a matrix product differ from seed to seed here: with one side
-in common XLA would join the seeds into one product, whose last bits depend on a seed's position.
+For tables over finitely many contexts, rounds are first counted for each pair (context, action), so
+that the end of a phase costs O(X A d^2) however long the history is. Any other representation is
+embedded block by block.
+
+In every matrix product of this file both factors differ between seeds. If seeds shared a factor,
+XLA would compute one product for all of them, whose last bits depend on the position of a seed.
 """
 
 from collections.abc import Sequence
@@ -23,7 +25,7 @@ class Moments(NamedTuple):
 
     gram: Array  # (d, d) sum phi phi^T
     b: Array  # (d,)   sum phi y
-    largest_norm: Array  # ()     of all embeddings of the contexts seen
+    largest_norm: Array  # ()     largest norm of all embeddings of the contexts seen
     weak: Array  # ()     min over rounds of phi_s^T gram phi_s
     weak_normalised: Array  # ()     the same divided by ||phi_s||^2
 
@@ -33,7 +35,7 @@ class Cells(NamedTuple):
 
     n: Array  # (X A,)
     y: Array  # (X A,) sum of rewards
-    yy: Array  # ()     sum of squared rewards, over all
+    yy: Array  # ()     sum of squared rewards over all rounds
 
 
 class HistorySums(NamedTuple):
@@ -41,7 +43,7 @@ class HistorySums(NamedTuple):
 
     moments: list[Moments]
     yy: Array  # () sum y^2
-    cells: Cells | None  # for tables
+    cells: Cells | None  # None unless all candidates are tables
 
 
 def sum_history(
@@ -130,11 +132,11 @@ def _moments_of_history(candidate: Representation, history: History, needs_forms
     gram, b, largest = fold_blocks(history, start, add)
     forms = (jnp.zeros(()), jnp.zeros(()))
     if needs_forms:
-        forms = _smallest_smallest_forms_of_history(candidate, history, gram)
+        forms = _smallest_forms_of_history(candidate, history, gram)
     return Moments(gram, b, largest, *forms)
 
 
-def _smallest_smallest_forms_of_history(
+def _smallest_forms_of_history(
     candidate: Representation, history: History, gram: Array
 ) -> tuple[Array, Array]:
     def step(carry: tuple[Array, Array], rounds: Rounds) -> tuple[Array, Array]:
@@ -153,7 +155,7 @@ def _embed_block(candidate: Representation, rounds: Rounds) -> tuple[Array, Arra
 
 
 def _smallest_forms(phi: Array, gram: Array, valid: Array) -> tuple[Array, Array]:
-    """Return the smallest phi^T gram phi, and the same of unit vectors (a zero one stays zero)."""
+    """Return the smallest phi^T gram phi, and the smallest of phi / ||phi|| (0 if phi is 0)."""
     played = jnp.where(valid[:, None], phi, 0.0)
     forms = ((played @ gram) * played).sum(-1)
     norms = (played * played).sum(-1)

@@ -1,7 +1,7 @@
-"""How does a network learn its embedding, and its statistics? By training at the end of each phase.
+"""How does a network learn its embedding and its statistics? By training at the end of each phase.
 
-Within a phase the weights are fixed: the last layer of the network is the embedding, and ridge
-statistics of it see every round. At the end of a phase the network is trained on all rounds (see
+Within a phase the weights are fixed: the last layer of the network is the embedding, and its ridge
+statistics include every round. At the end of a phase the network is trained on all rounds (see
 `training`), and the statistics are rebuilt in the new embedding.
 """
 
@@ -36,14 +36,14 @@ REFITS = ("ridge", "sgd", "none")
 
 
 class NetworkState(NamedTuple):
-    """What a network has learned."""
+    """The weights of a network and the statistics of its embedding."""
 
     weights: NetworkWeights
     ridge: Ridge  # statistics of its embedding, from every round
     largest_norm: Array  # () largest embedding norm seen
     n_explored: Array  # () rounds that were not certified
     loss: Array  # () spectral loss at the end of the last training; nan before
-    lambda_min: Array  # () smallest eigenvalue of the Gram matrix then; nan before
+    lambda_min: Array  # () smallest eigenvalue of the Gram matrix at that time; nan before
 
 
 class EmbeddingSums(NamedTuple):
@@ -52,15 +52,15 @@ class EmbeddingSums(NamedTuple):
     gram: Array  # (d, d) sum phi phi^T
     b: Array  # (d,) sum phi y
     yy: Array  # () sum y^2
-    largest_norm: Array  # ()
+    largest_norm: Array  # () largest norm of the played embeddings
 
 
 class NetworkLearner(eqx.Module):
-    """A network, how it is trained, and the ridge statistics of its embedding.
+    """A network, its training, and the ridge statistics of its embedding.
 
     Args:
         network: The network whose last layer is the embedding.
-        training: How it is trained.
+        training: How the network is trained.
         lam: Ridge parameter lambda.
     """
 
@@ -135,7 +135,7 @@ class NetworkLearner(eqx.Module):
         return state.n_explored >= self.training.batch
 
     def facts(self, state: NetworkState, sigma: float | None) -> Facts:
-        """Return the largest norm seen, the norm of the estimate, and the noise level."""
+        """Return L (the largest norm seen), B (the norm of theta), the noise level and d."""
         theta, dim = state.ridge.theta, jnp.asarray(float(self.network.dim))
         return Facts(
             dim=dim,
@@ -145,7 +145,7 @@ class NetworkLearner(eqx.Module):
         )
 
     def _estimate_noise(self, ridge: Ridge, dim: Array) -> Array:
-        """Estimate sigma from residuals; theta need not be the ridge estimate here."""
+        """Estimate sigma from residuals, also where theta is not the ridge estimate."""
         if self.refit == "ridge":
             return estimate_noise(ridge, dim)
         residual = squared_error(ridge, ridge.theta, lam=self.lam)

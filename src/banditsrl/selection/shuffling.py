@@ -1,4 +1,4 @@
-"""How are samples shuffled without storing a permutation? By one that is computed."""
+"""How are samples shuffled without storing a permutation? By computing it position by position."""
 
 import jax
 import jax.numpy as jnp
@@ -6,10 +6,11 @@ from jax import Array
 
 
 def shuffle(position: Array, size: Array, salt: Array) -> Array:
-    """Return where a shuffle of 0..size-1 puts each position (int32); every salt has its own.
+    """Return the image of each position under a permutation of 0..size-1 (int32).
 
-    A Feistel network on pairs (l, r) with l < a, r < b and a b barely above `size`; a position
-    that lands beyond the end walks on until it is back inside, which keeps it a permutation.
+    Each salt gives another permutation. It is a Feistel network on pairs (l, r) with l < a, r < b
+    and a b slightly above `size`. A result of `size` or more is encrypted again until it is
+    smaller, so that the whole map is a permutation.
     """
     size = jnp.asarray(size).astype(jnp.uint32)
     a = jnp.ceil(jnp.sqrt(size.astype(jnp.float32))).astype(jnp.uint32)
@@ -32,7 +33,7 @@ def shuffle(position: Array, size: Array, salt: Array) -> Array:
 
 
 def mix_bits(x: Array) -> Array:
-    """Mix x (uint32) with MurmurHash3's finalizer: every bit moves every bit of the result."""
+    """Mix x (uint32) with MurmurHash3's finalizer: each bit affects every bit of the result."""
     x = jnp.asarray(x).astype(jnp.uint32)
     for shift, factor in ((16, 0x85EBCA6B), (13, 0xC2B2AE35)):
         x = (x ^ (x >> shift)) * jnp.uint32(factor)

@@ -1,10 +1,10 @@
 """What makes an embedding good while a network trains? Spectral losses of a batch.
 
-Both look at the matrix M of normalised embeddings of all samples, in the mean over a batch:
+Both use the matrix M of normalised embeddings of all samples, estimated from a batch:
 
     M = mean of phi phi^T / ||phi||^2
-    Rayleigh: -min over unit vectors z of z.M z           (full HLS; z is trained, and minimises)
-    weak:     -min over explored samples of u.M u         (weak HLS; u = phi / ||phi|| is constant)
+    Rayleigh: -min over unit vectors z of z.M z       (full HLS; z is trained to minimise z.M z)
+    weak:     -min over explored samples of u.M u     (weak HLS; u = phi / ||phi|| is constant)
 
 The regulariser lambda of the paper's formulas adds a constant and is left out. A zero embedding
 normalises to zero. `valid` (n,) marks the samples of an incomplete batch.
@@ -16,7 +16,7 @@ import jax.numpy as jnp
 from jax import Array, lax
 
 Z_STEP = 0.1
-"""Step of the unit vector's own descent; eigenvalues of M are at most one, so it is stable."""
+"""Step size of the descent of z; it is stable, since eigenvalues of M are at most one."""
 
 
 def normalise(phi: Array) -> Array:
@@ -40,7 +40,7 @@ def weak(phi: Array, explored: Array, z: Array, valid: Array) -> Array:
 
 
 def rayleigh(phi: Array, explored: Array, z: Array, valid: Array) -> Array:
-    """Return -z.M z at the current unit vector, which is constant for the network."""
+    """Return -z.M z at the current unit vector z; no gradient passes through z."""
     del explored
     z = lax.stop_gradient(z)
     return -(z @ design(phi, valid) @ z)
@@ -53,7 +53,7 @@ def none(phi: Array, explored: Array, z: Array, valid: Array) -> Array:
 
 
 def descend(z: Array, phi: Array, valid: Array) -> Array:
-    """Return the unit vector after one step down the Rayleigh quotient of a batch."""
+    """Return the unit vector z after one gradient step that decreases z.M z of a batch."""
     M = lax.stop_gradient(design(phi, valid))
     image = M @ z
     lower = z - Z_STEP * 2.0 * (image - (z @ image) * z)
@@ -68,5 +68,5 @@ REGULARISERS: dict[str, Callable[[Array, Array, Array, Array], Array]] = {
 
 
 def is_saddle(loss: str) -> bool:
-    """Return whether the unit vector is trained against the network."""
+    """Return whether the loss trains z to minimise what the network maximises."""
     return loss == "rayleigh"

@@ -1,8 +1,7 @@
-"""How much is each of several predictors worth? The weights that would have predicted best.
+"""How are several predictors combined? By the weights that would have predicted best (stacking).
 
-Every predictor says what reward it expects before the reward is seen. The weights are those on the
-simplex whose mixture has the least squared error over these predictions, of which later ones count
-more (stacking).
+Every predictor predicts each reward before it is seen. The weights are non-negative and sum to one,
+and their mixture has the least squared error over these predictions, where later ones count more.
 """
 
 from typing import NamedTuple
@@ -12,32 +11,33 @@ import jax.numpy as jnp
 from jax import Array
 
 MEMORY = 0.5
-"""Weight in a new phase of everything that was seen before it."""
+"""Factor of everything that was seen before a phase when the phase begins."""
 
 FIT_STEPS = 30
+"""Frank-Wolfe steps of a fit."""
 
 
 class Stack(NamedTuple):
-    """Predictions p (E,) and rewards r, summed up with their weights."""
+    """Weighted sums of predictions p (E,) and rewards r."""
 
     gram: Array  # (E, E)  I + sum p p^T
     cross: Array  # (E,)   1 / E + sum r p
 
 
 def empty_stack(n_predictors: int) -> Stack:
-    """Return the sums before any prediction; they give equal weights."""
+    """Return the sums before any prediction, from which equal weights are fitted."""
     equal = jnp.full(n_predictors, 1.0 / n_predictors, dtype=jnp.float64)
     return Stack(jnp.eye(n_predictors, dtype=jnp.float64), equal)
 
 
 def add_predictions(stack: Stack, predicted: Array, reward: Array, counts: Array) -> Stack:
-    """Return the sums after one more round, if it counts."""
+    """Return the sums after one more round; a round that does not count changes nothing."""
     p = jnp.where(counts, predicted, 0.0)
     return Stack(stack.gram + p[:, None] * p, stack.cross + reward * p)
 
 
 def fade(stack: Stack) -> Stack:
-    """Return the sums at the start of a phase, in which earlier rounds count less."""
+    """Return the sums at the start of a phase, with less weight on earlier rounds."""
     start = empty_stack(len(stack.cross))
     return Stack(*[old + MEMORY * (new - old) for old, new in zip(start, stack, strict=True)])
 

@@ -1,18 +1,21 @@
 """How is a network trained at the end of a phase? By passes over the history, in one compiled loop.
 
+Training minimises
+
     c_reg * (spectral loss of all samples) + (mean squared error of explored samples)
 
-The squared error never sees a certified round: those repeat what is already known, and a network
-that fits only optimal actions forgets the others. The spectral loss sees every round, since it is
-the design matrix of *all* rounds that drifts towards the optimal actions. The explored samples
-are repeated until they are as many as all samples; every pass is shuffled by a permutation that
-is computed, not stored. The number of steps is dynamic: one program serves every phase.
+The explored samples are the rounds that were not certified. The squared error leaves certified
+rounds out: they repeat what is already known, and a network that fits only optimal actions no
+longer fits the others. The spectral loss uses every round, since the design matrix of *all* rounds
+is the one that tends to the optimal actions. The explored samples are repeated until they are as
+many as all samples. Every pass is shuffled by a permutation that is computed, not stored. The
+number of steps is dynamic, so that one compiled program serves every phase.
 
-Three settings depart from this scheme, and are off by default. `every_weight` adds the squared
-error of all samples, so that a wrong certificate is unlearned. `passes_over="explored"` makes a
-pass as long as the explored samples, or a quarter of all if that is more, so that training costs
-less where exploration ends. `decay` shrinks the weights by the share rate * decay / sqrt(n) at each
-step, the less the more samples there are.
+Three settings depart from this scheme and are off by default. `every_weight` adds the squared error
+of all samples, so that the network can correct a prediction that led to a wrong certificate.
+`passes_over="explored"` makes a pass as long as the explored samples, or a quarter of all samples
+if that is more, so that training costs less where exploration ends. `decay` multiplies the weights
+by 1 - rate * decay / sqrt(n) at each step.
 """
 
 from collections.abc import Callable
@@ -41,22 +44,22 @@ SCHEDULES = ("constant", "cosine")
 PASSES_OVER = ("all", "explored")
 
 LEAST = 4
-"""A pass over explored samples has at least one in this many of all samples."""
+"""A pass over explored samples is at least as long as all samples divided by this number."""
 
 
 class Training(eqx.Module):
     """Settings of the training; the defaults are the paper's.
 
     Args:
-        optimizer: "sgd", "adam", or any Optax transformation (which brings its own rate; that of
-            `decay` stays `learning_rate`).
+        optimizer: "sgd", "adam", or any Optax transformation, which has its own step size; the
+            weight decay uses `learning_rate` in all cases.
     """
 
     _: KW_ONLY
-    loss: str = setting("weak", "Spectral loss of the network: none, weak or rayleigh.")
+    loss: str = setting("weak", f"Spectral loss of the network: {', '.join(REGULARISERS)}.")
     loss_weight: float = setting(1.0, "Weight c_reg of the spectral loss.")
-    optimizer: Any = setting("sgd", "Optimizer: sgd, adam, or an Optax transformation.")
-    learning_rate: float = setting(1e-3, "Step size of the optimizer.")
+    optimizer: Any = setting("sgd", "Optimiser: sgd, adam, or an Optax transformation.")
+    learning_rate: float = setting(1e-3, "Step size of the optimiser.")
     schedule: str = setting("constant", "Step size within a phase: constant or cosine.")
     decay: float = setting(
         0.0, "Weight decay, divided by the square root of the number of samples."
@@ -93,13 +96,13 @@ class Training(eqx.Module):
 
     @property
     def transformation(self) -> optax.GradientTransformation:
-        """The optimizer."""
+        """The optimiser, as an Optax transformation."""
         if isinstance(self.optimizer, str):
             return OPTIMIZERS[self.optimizer](self.learning_rate)
         return self.optimizer
 
     def n_updates(self, n: Array, n_explored: Array) -> Array:
-        """Return the training steps of a phase: none before one batch of explored samples exists."""
+        """Return the number of training steps, which is 0 before one batch was explored."""
         steps = self.passes * self.updates_per_pass(self.pass_length(n, n_explored))
         if self.max_updates is not None:
             steps = jnp.minimum(steps, self.max_updates)
@@ -115,11 +118,11 @@ class Training(eqx.Module):
 
 
 class TrainingBatch(NamedTuple):
-    """What one step of training looks at."""
+    """The rounds of one training step."""
 
     explored: Array  # (n,) rounds for the squared error
-    every: Array  # (n,) rounds for what sees all samples
-    valid: Array  # (n,) 0 for the missing samples of an incomplete batch, float32
+    every: Array  # (n,) rounds for the losses over all samples
+    valid: Array  # (n,) float32, 0 for the missing samples of an incomplete batch
 
 
 class TrainingLosses(NamedTuple):
@@ -156,7 +159,7 @@ def train(
         updates = jax.tree.map(lambda update: rate * update, updates)
         return optax.apply_updates(trainable, updates), z, opt_state, losses
 
-    unknown = jnp.full((), jnp.nan, dtype=jnp.float32)  # where nothing is trained
+    unknown = jnp.full((), jnp.nan, dtype=jnp.float32)  # the losses if nothing is trained
     start = (trainable, weights.z, optimizer.init(trainable), TrainingLosses(unknown, unknown))
     (body, omega), z, _, losses = jax.lax.fori_loop(0, n_updates, step, start)
     return NetworkWeights(body, omega, z), losses

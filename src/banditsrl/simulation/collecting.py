@@ -39,7 +39,7 @@ def collect_result(
     """Return the result of all batches."""
     rows = _join([outcome.records for outcome in outcomes])[: len(recorded)]  # (K, fields, S)
     columns = {field: rows[:, k].T for k, field in enumerate(Tally._fields)}
-    totals = Tally(*[_join(parts) for parts in zip(*[o.tally for o in outcomes], strict=True)])
+    totals = {f: _join([getattr(o.tally, f) for o in outcomes]) for f in Tally._fields}
     for field in ("last_regret", "last_uncertified", "largest_reward"):
         del columns[field]
     return Result(
@@ -48,9 +48,9 @@ def collect_result(
         horizon=horizon,
         seeds=seeds,
         steps=recorded,
-        last_regret=np.asarray(totals.last_regret).astype(np.int64),
-        last_uncertified=np.asarray(totals.last_uncertified).astype(np.int64),
-        largest_reward=np.asarray(totals.largest_reward),
+        last_regret=totals["last_regret"].astype(np.int64),
+        last_uncertified=totals["last_uncertified"].astype(np.int64),
+        largest_reward=totals["largest_reward"],
         phases=np.asarray(phases, dtype=np.int64),
         reports={field: _join_reports(outcomes, field) for field in outcomes[0].reports[0]},
         state=_join_states([outcome.state for outcome in outcomes]),

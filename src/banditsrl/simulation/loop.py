@@ -154,13 +154,26 @@ def _report_all(policy: Policy[Any], keys: dict[str, Array], state: State) -> di
     return reported
 
 
-read_block_of_all = jit_quickly(read_block)
-write_block_of_all = jit_quickly(write_block, donate_argnums=0)
-"""The block of the history of all seeds that `play_steps` works on, read and written.
+def open_block(carry: Carry, first: int) -> Carry:
+    """Return the carry with only the block of the history behind its first `first` rounds.
 
-The loop takes only this block: a step costs the same, and the same program serves, however long the
-history is.
-"""
+    The loop takes only this block: a step costs the same, and the same program serves, however long
+    the history is.
+    """
+    if carry.history is None:
+        return carry
+    return carry._replace(history=_read_block(carry.history, np.asarray(first)))
+
+
+def close_block(carry: Carry, whole: History | None, first: int) -> Carry:
+    """Return the carry with the whole history, into which its block is written."""
+    if whole is None:
+        return carry
+    return carry._replace(history=_write_block(whole, np.asarray(first), carry.history))
+
+
+_read_block = jit_quickly(read_block)
+_write_block = jit_quickly(write_block, donate_argnums=0)
 
 
 def _mean_of(action: Array, means: Array, mask: Array) -> Array:
@@ -173,7 +186,9 @@ def _record(records: Array, row: Array, tally: Tally) -> Array:
     """Write the totals into a row of the records, unless the row is -1."""
 
     def write(records: Array) -> Array:
-        return jax.lax.dynamic_update_index_in_dim(records, jnp.stack(tally), row, axis=0)
+        return jnp.asarray(
+            jax.lax.dynamic_update_index_in_dim(records, jnp.stack(tally), row, axis=0)
+        )
 
     written: Array = jax.lax.cond(row >= 0, write, lambda records: records, records)
     return written

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banditsrl.errors import InvalidArgument
+from banditsrl.simulation.shares import HALF, CertificateCounts, increase_after
 
 Floats = NDArray[np.float64]
 
@@ -15,10 +16,10 @@ Floats = NDArray[np.float64]
 class Result:
     """One policy on one problem, over some seeds (S), recorded at some steps (K).
 
-    Counts are cumulative up to each recorded step. A certificate is *wrong* when the certified
-    action was not optimal; a share of certified rounds means little without it. Rounds in which
-    there was nothing to decide (one available action, or equal embeddings) count as `trivial`,
-    not as certified.
+    Counts are cumulative up to each recorded step. A round is certified if its choice was: by the
+    test (counted in `certified`), or because there was nothing to decide (counted in `trivial`:
+    one available action, or equal embeddings). A certificate is *wrong* if the action was not
+    optimal. Shares of these counts are defined in `simulation.shares`.
 
     Attributes:
         problem: Name of the problem.
@@ -29,7 +30,7 @@ class Result:
         regret: Cumulative pseudo-regret, (S, K).
         certified: Rounds decided by the test, (S, K).
         trivial: Rounds with nothing to decide, (S, K).
-        wrong: Certified or trivial rounds whose action was not optimal, (S, K).
+        wrong: Rounds of both kinds whose action was not optimal, (S, K).
         wrong_regret: The regret of those rounds, (S, K).
         last_regret: The last step with positive regret, zero if none, (S,).
         last_uncertified: The last step that was not certified, (S,).
@@ -79,14 +80,24 @@ class Result:
         return np.asarray(self.regret.std(axis=0, ddof=1) / np.sqrt(self.n_seeds))
 
     @property
+    def certificates(self) -> CertificateCounts:
+        """The counts of certified and wrong rounds, from which all shares are computed."""
+        return CertificateCounts(self.horizon, self.steps, self.certified, self.trivial, self.wrong)
+
+    @property
     def certified_share(self) -> Floats:
-        """Share of certified rounds between consecutive recorded steps, (S, K)."""
-        return self._share(self.certified)
+        """Certified rounds over rounds, between consecutive recorded steps, (S, K)."""
+        return self.certificates.certified_shares
 
     @property
     def wrong_share(self) -> Floats:
-        """Share of wrongly certified rounds between consecutive recorded steps, (S, K)."""
-        return self._share(self.wrong)
+        """Wrong rounds over certified rounds, between consecutive recorded steps, (S, K)."""
+        return self.certificates.wrong_shares
+
+    @property
+    def second_half_regret(self) -> Floats:
+        """Regret per seed that was added after half of the horizon, (S,)."""
+        return increase_after(HALF, self.regret, self.steps, self.horizon)
 
     @property
     def final_representation(self) -> NDArray[Any]:
@@ -108,7 +119,3 @@ class Result:
         if step not in self.steps:
             raise InvalidArgument(f"step must be one of the recorded steps, got {step}.")
         return self.regret[:, int(np.searchsorted(self.steps, step))]
-
-    def _share(self, counts: Floats) -> Floats:
-        widths = np.diff(self.steps, prepend=0)
-        return np.diff(counts, axis=1, prepend=0.0) / widths

@@ -158,7 +158,9 @@ def _run_batch(
             dealt = deal_block(plan.game.problem, keys, np.asarray(block // BLOCK))
             rows = _rows_of_block(plan.recorded, block)
         steps = Steps(np.asarray(first), np.asarray(last), rows)
-        carry = _play_segment(plan, dealt, steps, carry, np.asarray(block))
+        whole = carry.history
+        carry = loop.play_steps(plan.game, dealt, steps, loop.open_block(carry, block))
+        carry = loop.close_block(carry, whole, block)
         if last in plan.ends:
             carry, report = loop.end_phase(plan.game.policy, keys, np.asarray(last), carry)
             carry = make_strong(carry)
@@ -168,19 +170,8 @@ def _run_batch(
     outcome = BatchOutcome(carry.state, carry.tally, carry.records, reports)
     if len(seeds) == plan.batch_size:
         return outcome
-    return jax.tree.map(lambda leaf: _drop_padding(leaf, len(seeds)), outcome)
-
-
-def _play_segment(
-    plan: RunPlan, dealt: loop.Deal, steps: Steps, carry: Carry, block: NDArray[np.int64]
-) -> Carry:
-    """Play some steps of one block; the loop works on that block of the history only."""
-    history = carry.history
-    if history is None:
-        return loop.play_steps(plan.game, dealt, steps, carry)
-    here = carry._replace(history=loop.read_block_of_all(history, block))
-    after = loop.play_steps(plan.game, dealt, steps, here)
-    return after._replace(history=loop.write_block_of_all(history, block, after.history))
+    cut: BatchOutcome = jax.tree.map(lambda leaf: _drop_padding(leaf, len(seeds)), outcome)
+    return cut
 
 
 def _start_or_resume(

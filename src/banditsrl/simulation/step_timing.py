@@ -12,7 +12,7 @@ from banditsrl.simulation.simulate import SEEDS_AT_ONCE, simulate
 NUMPY_PROBLEM, NUMPY_STEPS = "vardim-realizable", 2_000
 
 
-class Case(NamedTuple):
+class TimedCase(NamedTuple):
     """What is timed: all seeds at once, as `simulate` runs them."""
 
     problem: str
@@ -22,10 +22,10 @@ class Case(NamedTuple):
 
 
 CASES = (
-    Case("vardim-realizable", "glrt-linucb", 4_000, SEEDS_AT_ONCE),
-    Case("vardim-realizable", "banditsrl-linucb", 4_000, SEEDS_AT_ONCE),
-    Case("wheel", "nn-banditsrl-egreedy", 2_000, 1),
-    Case("wheel", "banditsrl-auto", 2_000, 1),
+    TimedCase("vardim-realizable", "glrt-linucb", 4_000, SEEDS_AT_ONCE),
+    TimedCase("vardim-realizable", "banditsrl-linucb", 4_000, SEEDS_AT_ONCE),
+    TimedCase("wheel", "nn-banditsrl-egreedy", 2_000, 1),
+    TimedCase("wheel", "banditsrl-auto", 2_000, 1),
 )
 
 

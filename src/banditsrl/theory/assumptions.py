@@ -1,7 +1,7 @@
-"""Which of the paper's assumptions does this problem violate? One sentence for each.
+"""Which of the paper's assumptions does a problem violate? One sentence for each.
 
-The paper's bounds are proved under Section 2's assumptions; its own experiments leave some of
-them. A bound is therefore never shown without this list.
+The paper's bounds are proved under the assumptions of its Section 2, and its own experiments
+violate some of these. Bounds are therefore always shown together with this list.
 """
 
 from collections.abc import Iterator, Sequence
@@ -12,24 +12,24 @@ from banditsrl.problems.finite import FiniteProblem
 from banditsrl.theory.diagnosis import Diagnosis
 
 ROUNDING = 1e-9
-"""An assumed bound of one may be exceeded by this much before it counts as violated."""
+"""A quantity that must not exceed one may exceed it by this much, for rounding."""
 
 
-def violations(problem: FiniteProblem, diagnoses: Sequence[Diagnosis]) -> tuple[str, ...]:
-    """The violated assumptions, evaluated on the problem.
+def list_violations(problem: FiniteProblem, diagnoses: Sequence[Diagnosis]) -> tuple[str, ...]:
+    """Return one sentence for each assumption that the problem violates.
 
     Args:
         problem: A finite problem.
         diagnoses: `diagnose(problem, k)` of each of its representations, in their order.
 
     Example:
-        >>> violations(FiniteProblem([[0.5, 0.5]], noise="none"), [])[0]
+        >>> list_violations(FiniteProblem([[0.5, 0.5]], noise="none"), [])[0]
         'The smallest gap must be positive, but some context has two optimal actions.'
     """
-    return (*_of_rewards(problem), *_of_representations(diagnoses))
+    return (*_check_rewards(problem), *_check_representations(diagnoses))
 
 
-def _of_rewards(problem: FiniteProblem) -> Iterator[str]:
+def _check_rewards(problem: FiniteProblem) -> Iterator[str]:
     possible = problem.available & (problem.rho > 0)[:, None]
     largest = float(np.abs(problem.mean_rewards[possible]).max())
     if problem.noise == "gaussian" and problem.noise_std > 0:
@@ -40,34 +40,34 @@ def _of_rewards(problem: FiniteProblem) -> Iterator[str]:
         yield "The smallest gap must be positive, but some context has two optimal actions."
 
 
-def _of_representations(diagnoses: Sequence[Diagnosis]) -> Iterator[str]:
-    everyone = range(len(diagnoses))
-    reach = max((d.L * d.B for d in diagnoses), default=0.0)
-    if reach > 1.0 + ROUNDING:
+def _check_representations(diagnoses: Sequence[Diagnosis]) -> Iterator[str]:
+    indices = range(len(diagnoses))
+    largest = max((d.L * d.B for d in diagnoses), default=0.0)
+    if largest > 1.0 + ROUNDING:
         yield (
             "Predictions must satisfy |phi.theta| <= 1 for every theta in the ball, "
-            f"but L B reaches {reach:.3g}."
+            f"but L B reaches {largest:.3g}."
         )
-    realizable = [k for k in everyone if diagnoses[k].realizable]
+    realizable = [k for k in indices if diagnoses[k].realizable]
     if not realizable:
         yield "Some representation must be realizable, but none is."
     if redundant := [k for k in realizable if diagnoses[k].redundant]:
-        yield f"Realizable representations must not be redundant, but {_listed(redundant)}."
+        yield f"Realizable representations must not be redundant, but {_name_with_verb(redundant)}."
     hls = [k for k in realizable if diagnoses[k].hls]
     if len(hls) != 1:
-        found = _listed(hls) if hls else "none is"
+        found = _name_with_verb(hls) if hls else "none is"
         yield f"Exactly one realizable representation must be HLS, but {found}."
-    wrong = [k for k in everyone if not diagnoses[k].realizable]
+    wrong = [k for k in indices if not diagnoses[k].realizable]
     if unknown := [k for k in wrong if not diagnoses[k].misspecification_lower > 0]:
         yield (
             "Each other representation must have a positive misspecification, "
-            f"but that of {_named(unknown)} is unknown."
+            f"but that of {_name(unknown)} is unknown."
         )
 
 
-def _named(indices: Sequence[int]) -> str:
+def _name(indices: Sequence[int]) -> str:
     return f"representation{'s' * (len(indices) > 1)} {', '.join(map(str, indices))}"
 
 
-def _listed(indices: Sequence[int]) -> str:
-    return f"{_named(indices)} {'is' if len(indices) == 1 else 'are'}"
+def _name_with_verb(indices: Sequence[int]) -> str:
+    return f"{_name(indices)} {'is' if len(indices) == 1 else 'are'}"

@@ -1,27 +1,31 @@
-"""Is this embedding good enough? Spectral properties of a representation on a known problem.
+"""Is a representation good enough for a known problem? Its spectral properties, from definitions.
 
-Everything here is decided from the problem's tables with NumPy, by definition rather than by a
-test on data: what the optimal actions span, what all actions span, and how well rewards fit.
+Everything is computed with NumPy from the problem's tables, not estimated from data: the span of
+the optimal actions' features, the span of all features, and the error of the best linear fit.
+`log_diagnosis.py` estimates the same properties from logged rounds.
 """
 
 from dataclasses import asdict, dataclass
 from numbers import Integral
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from banditsrl.core.representation import Representation
 from banditsrl.errors import InvalidArgument
 from banditsrl.problems.finite import FiniteProblem, check_finite_problem
 from banditsrl.representations.conversion import as_representation
 from banditsrl.representations.table import Table
-from banditsrl.theory.misspecification import misspecification
+from banditsrl.theory.misspecification import bound_misspecification
+
+Floats = NDArray[np.float64]
 
 RANK_TOLERANCE = 1e-6
-"""Singular values below this share of the largest are zero (instances in files are rounded)."""
+"""Singular values below this share of the largest count as zero: numbers in files are rounded."""
 
 REALIZABLE_TOLERANCE = 1e-6
-"""A linear fit whose largest error is below this counts as exact."""
+"""A linear fit whose largest error is at most this counts as exact."""
 
 
 @dataclass(frozen=True)
@@ -33,16 +37,16 @@ class Diagnosis:
         rank: Dimension of the span of all features.
         realizable: Whether some theta predicts every mean reward.
         error: Largest error of the best linear fit over contexts and actions.
-        misspecification_lower: Certified lower bound on epsilon_phi (zero when none was found).
-        misspecification_upper: Upper bound on epsilon_phi, reached by an explicit policy and its
-            least-squares fit (which the ball must reach for the bound to hold).
+        misspecification_lower: Certified lower bound on epsilon_phi; zero when none was found.
+        misspecification_upper: Upper bound on epsilon_phi. It is attained by an explicit policy and
+            its least-squares fit, so it holds if the ball of radius B_phi contains that fit.
         optimal_rank: Dimension of the span of the optimal actions' features.
         lambda_star: Smallest eigenvalue of E[phi(x, a*) phi(x, a*)^T].
-        lambda_plus: Its smallest non-zero eigenvalue, which plays the same part under weak HLS.
-        hls: The optimal features span R^d.
-        weak_hls: The optimal features span what all features span.
+        lambda_plus: Its smallest non-zero eigenvalue, which replaces lambda_star under weak HLS.
+        hls: Whether the optimal features span R^d.
+        weak_hls: Whether the optimal features have the same span as all features.
         gamma: Gamma(phi), the smallest eigenvalue of E[sum_a phi(x, a) phi(x, a)^T].
-        redundant: All features together do not span R^d.
+        redundant: Whether all features together fail to span R^d.
         L: Largest norm of a feature.
         B: Norm of theta-star, the best linear fit under rho.
     """
@@ -64,15 +68,23 @@ class Diagnosis:
     B: float
 
     def as_dict(self) -> dict[str, Any]:
-        """The properties by name."""
+        """Return the properties by name."""
         return asdict(self)
 
 
-def diagnose(problem: FiniteProblem, representation: int | Any) -> Diagnosis:
-    """The properties of one representation on a finite problem.
+class _Samples(NamedTuple):
+    """Every context of positive probability, and every action that is available in it."""
+
+    features: Floats  # (n, d)
+    means: Floats  # (n,)
+    weights: Floats  # (n,)  probability of the context
+
+
+def diagnose(problem: FiniteProblem, representation: int | Representation | ArrayLike) -> Diagnosis:
+    """Return the properties of one representation on a finite problem.
 
     Args:
-        problem: The problem, whose mean rewards and context law are known.
+        problem: The problem, whose mean rewards and context distribution are known.
         representation: Index of one of its candidates, a `Table`, or an array (X, A, d).
 
     Example:
@@ -81,23 +93,16 @@ def diagnose(problem: FiniteProblem, representation: int | Any) -> Diagnosis:
         >>> banditsrl.diagnose(problem, 0).hls, banditsrl.diagnose(problem, 1).hls
         (True, False)
     """
-    features = _features(check_finite_problem(problem), representation)
-    possible = problem.rho > 0
-    weights = problem.rho[possible]
-    table = features[possible]  # (X, A, d)
-    means, available = problem.mean_rewards[possible], problem.available[possible]
-    optimal = table[np.arange(len(table)), problem.optimal_actions[possible]]  # (X, d)
-    everything = table[available]  # (samples, d)
-    dim = features.shape[-1]
-    root = np.sqrt(np.broadcast_to(weights[:, None], available.shape)[available])
-    weighted = (everything * root[:, None], means[available] * root)
-    theta = np.linalg.lstsq(*weighted, rcond=RANK_TOLERANCE)[0]
-    error = float(np.abs(everything @ theta - means[available]).max())
+    table = _read_features(check_finite_problem(problem), representation)  # (X, A, d)
+    dim = table.shape[-1]
+    samples = _possible_samples(problem, table)
+    theta = _fit_rewards(samples)
+    error = float(np.abs(samples.features @ theta - samples.means).max())
     realizable = error <= REALIZABLE_TOLERANCE
-    lower, upper = (0.0, 0.0) if realizable else misspecification(problem, features)
-    rank, optimal_rank = _rank(everything), _rank(optimal)
-    spectrum = np.linalg.eigvalsh(np.einsum("x,xi,xj->ij", weights, optimal, optimal))
-    total = np.einsum("x,xai,xaj->ij", weights, table * available[..., None], table)
+    lower, upper = (0.0, 0.0) if realizable else bound_misspecification(problem, table)
+    optimal = _optimal_features(problem, table)
+    rank, optimal_rank = _rank(samples.features), _rank(optimal)
+    eigenvalues = np.linalg.eigvalsh(_optimal_second_moment(problem, optimal))
     return Diagnosis(
         dim=dim,
         rank=rank,
@@ -106,18 +111,20 @@ def diagnose(problem: FiniteProblem, representation: int | Any) -> Diagnosis:
         misspecification_lower=lower,
         misspecification_upper=upper,
         optimal_rank=optimal_rank,
-        lambda_star=max(float(spectrum[0]), 0.0) if optimal_rank == dim else 0.0,
-        lambda_plus=float(spectrum[dim - optimal_rank]) if optimal_rank else 0.0,
+        lambda_star=max(float(eigenvalues[0]), 0.0) if optimal_rank == dim else 0.0,
+        lambda_plus=float(eigenvalues[dim - optimal_rank]) if optimal_rank else 0.0,
         hls=optimal_rank == dim,
         weak_hls=optimal_rank == rank,
-        gamma=max(float(np.linalg.eigvalsh(total)[0]), 0.0) if rank == dim else 0.0,
+        gamma=_smallest_total_eigenvalue(problem, table) if rank == dim else 0.0,
         redundant=rank < dim,
-        L=float(np.linalg.norm(everything, axis=-1).max()),
+        L=float(np.linalg.norm(samples.features, axis=-1).max()),
         B=float(np.linalg.norm(theta)),
     )
 
 
-def _features(problem: FiniteProblem, representation: int | Any) -> np.ndarray[Any, Any]:
+def _read_features(
+    problem: FiniteProblem, representation: int | Representation | ArrayLike
+) -> Floats:
     if isinstance(representation, Integral) and not isinstance(representation, bool):
         k, n = int(representation), len(problem.representations)
         if not 0 <= k < n:
@@ -134,5 +141,39 @@ def _features(problem: FiniteProblem, representation: int | Any) -> np.ndarray[A
     return table.features
 
 
-def _rank(rows: np.ndarray[Any, Any]) -> int:
+def _possible_samples(problem: FiniteProblem, table: Floats) -> _Samples:
+    possible = problem.available & (problem.rho > 0)[:, None]
+    weights = np.broadcast_to(problem.rho[:, None], possible.shape)
+    return _Samples(table[possible], problem.mean_rewards[possible], weights[possible])
+
+
+def _fit_rewards(samples: _Samples) -> Floats:
+    """Return theta-star, the weighted least-squares fit to the mean rewards, (d,)."""
+    root = np.sqrt(samples.weights)
+    weighted = (samples.features * root[:, None], samples.means * root)
+    return np.asarray(np.linalg.lstsq(*weighted, rcond=RANK_TOLERANCE)[0])
+
+
+def _optimal_features(problem: FiniteProblem, table: Floats) -> Floats:
+    """Return phi(x, a*(x)) of every context of positive probability, (n_possible, d)."""
+    possible = np.flatnonzero(problem.rho > 0)
+    return table[possible, problem.optimal_actions[possible]]
+
+
+def _optimal_second_moment(problem: FiniteProblem, optimal: Floats) -> Floats:
+    """Return E[phi(x, a*) phi(x, a*)^T], (d, d)."""
+    weights = problem.rho[problem.rho > 0]
+    return np.asarray(np.einsum("x,xi,xj->ij", weights, optimal, optimal))
+
+
+def _smallest_total_eigenvalue(problem: FiniteProblem, table: Floats) -> float:
+    """Return Gamma(phi), the smallest eigenvalue of E[sum_a phi(x, a) phi(x, a)^T]."""
+    possible = problem.rho > 0
+    weights, phi = problem.rho[possible], table[possible]
+    available = problem.available[possible]
+    total = np.einsum("x,xai,xaj->ij", weights, phi * available[..., None], phi)
+    return max(float(np.linalg.eigvalsh(total)[0]), 0.0)
+
+
+def _rank(rows: Floats) -> int:
     return int(np.linalg.matrix_rank(rows, rtol=RANK_TOLERANCE))

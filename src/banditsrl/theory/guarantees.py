@@ -1,8 +1,8 @@
-"""What does the paper promise on this problem? Its times and regret bounds as numbers.
+"""What does the paper guarantee on a problem? Its times and regret bounds as numbers.
 
 The paper defines tau_elim, tau_hls, tau_alg and tau_glrt as the smallest t that satisfies an
-inequality; here the inequalities are solved. A problem that violates an assumption still gets
-numbers, next to a sentence for each assumption that it violates.
+inequality, and this file solves those inequalities. If the problem violates an assumption, the
+numbers are computed all the same, and one sentence is added for each violation.
 """
 
 import math
@@ -16,9 +16,9 @@ from banditsrl.arguments import count, one_of, positive, probability
 from banditsrl.errors import InvalidArgument
 from banditsrl.numerics.precision import in_float64
 from banditsrl.problems.finite import FiniteProblem, check_finite_problem
-from banditsrl.theory.assumptions import violations
+from banditsrl.theory.assumptions import list_violations
 from banditsrl.theory.diagnosis import diagnose
-from banditsrl.theory.inequalities import MAX_LOG2, Analysis, first_power, first_time
+from banditsrl.theory.inequalities import MAX_LOG2, Analysis, find_first_power, find_first_time
 
 BASES = ("linucb", "egreedy")
 LOSSES = ("eig", "bic")
@@ -28,19 +28,22 @@ LOSSES = ("eig", "bic")
 class Theory:
     """The paper's times and regret bounds for BanditSRL on one problem.
 
-    A time that does not exist, or lies beyond 2^900, is infinite; `notes` says why.
+    A time that does not exist, or lies beyond 2^900, is infinite, and `notes` says why.
 
     Attributes:
-        tau_elim: From here on only realizable representations are left.
-        tau_hls: From here on, and from tau_elim, the HLS representation is selected.
-        tau_alg: The base algorithm's own share of tau_hls and tau_glrt.
-        tau_glrt: From here on, and from the other two, the test always triggers.
-        tau_opt: The largest of tau_elim, tau_hls and tau_glrt: no regret after it.
-        bound: Regret bound of the main theorem, at the horizon if there is one.
-        bound_single: The bound for one realizable representation; None if there are more.
-        bound_no_hls: The bound at the horizon when no realizable one is HLS; None otherwise.
+        tau_elim: Step after which only realizable representations are left.
+        tau_hls: Step after which the HLS representation is selected, provided that tau_elim has
+            passed as well.
+        tau_alg: The part of tau_hls and tau_glrt that is due to the base algorithm.
+        tau_glrt: Step after which the test always passes, provided that tau_elim and tau_hls have
+            passed as well.
+        tau_opt: The largest of tau_elim, tau_hls and tau_glrt; there is no regret after it.
+        bound: Regret bound of the main theorem, at the horizon if one is given.
+        bound_single: Regret bound for a single realizable representation; None if there are more.
+        bound_no_hls: Regret bound at the horizon if no realizable representation is HLS, otherwise
+            None.
         violations: One sentence for each assumption that the problem violates.
-        notes: What else to know when reading the numbers.
+        notes: Sentences that help to interpret the numbers.
     """
 
     tau_elim: float
@@ -55,7 +58,7 @@ class Theory:
     notes: tuple[str, ...]
 
     def as_rows(self) -> tuple[tuple[str, float, float], ...]:
-        """(name, value, log10 of the value) of every number that applies; log10 of 0 is -inf."""
+        """Return (name, value, log10 of the value) of every number that is not None."""
         return tuple(
             (name, value, math.log10(value) if value > 0 else -math.inf)
             for name, value in asdict(self).items()
@@ -75,20 +78,20 @@ def theory(
 ) -> Theory:
     """Evaluate the paper's times and regret bounds, which hold with probability 1 - 4 delta.
 
-    Where lemmas and proofs disagree the proofs are followed: the constant 328 in tau_elim, and
-    2 g_t + 16 sqrt(...) in tau_hls for both losses. Where the paper takes the first t that
-    satisfies an inequality, this takes the first from which all do, which its lemmas need; the
-    two differ only if a small t satisfies it by accident. tau_elim uses the certified lower bound
-    on epsilon_phi. The base of a single representation is never reset, so its g_t holds
-    R-bar(t, phi, delta) without the factor log2(t).
+    Where a lemma and its proof differ, the numbers follow the proof: the constant is 328 in
+    tau_elim, and 2 g_t + 16 sqrt(...) in tau_hls for both losses. The paper takes the first t that
+    satisfies an inequality. Its lemmas need the first t from which on all t satisfy it, and that is
+    what is computed; the two differ only if a small t satisfies the inequality by accident.
+    tau_elim uses the certified lower bound on epsilon_phi. With a single representation the base
+    is never reset, so its g_t contains R-bar(t, phi, delta) without the factor log2(t).
 
     Args:
         problem: A finite problem with at least one candidate representation.
         base: The base algorithm, "linucb" or "egreedy".
-        loss: "eig", or "bic" (best in class), where R-bar is the worst-case one throughout.
+        loss: "eig", or "bic" (best in class), which uses the worst-case R-bar throughout.
         delta: Confidence level.
-        lam: Ridge regularisation.
-        horizon: T, at least 2; without it `bound` holds for every T.
+        lam: Ridge regulariser.
+        horizon: T, at least 2; if it is None, `bound` holds for every T.
 
     Example:
         >>> from banditsrl.problems.synthetic import vardim
@@ -110,22 +113,22 @@ def theory(
         lam=positive("lam", lam),
     )
     end = math.inf if horizon is None else float(count("horizon", horizon, 2))
-    numbers = _times(analysis)
-    numbers |= _bounds(analysis, end, **numbers)
-    notes = tuple(_notes(analysis, end, numbers))
-    return Theory(**numbers, violations=violations(problem, diagnoses), notes=notes)
+    numbers = _compute_times(analysis)
+    numbers |= _compute_bounds(analysis, end, **numbers)
+    notes = tuple(_write_notes(analysis, end, numbers))
+    return Theory(**numbers, violations=list_violations(problem, diagnoses), notes=notes)
 
 
-def _times(analysis: Analysis) -> dict[str, Any]:
+def _compute_times(analysis: Analysis) -> dict[str, Any]:
     star = analysis.star
-    elim = _elimination(analysis)
+    elim = _elimination_time(analysis)
     hls = alg = glrt = math.inf
     if star is not None:
-        alg = first_power(lambda t: analysis.outgrows(t, star))
-        glrt = first_time(lambda t: analysis.certifies(t, star, elim))
+        alg = find_first_power(lambda t: analysis.exceeds_base_regret(t, star))
+        glrt = find_first_time(lambda t: analysis.certifies(t, star, elim))
         hls = 0.0  # a single representation is selected from the start
         if analysis.n_candidates > 1:
-            hls = first_power(lambda t: analysis.selects(t, star, elim))
+            hls = find_first_power(lambda t: analysis.selects(t, star, elim))
     return {
         "tau_elim": elim,
         "tau_hls": hls,
@@ -135,14 +138,14 @@ def _times(analysis: Analysis) -> dict[str, Any]:
     }
 
 
-def _elimination(analysis: Analysis) -> float:
+def _elimination_time(analysis: Analysis) -> float:
     if not analysis.misspecified:
         return 0.0
     known = all(phi.misspecification_lower > 0 for phi in analysis.misspecified)
-    return first_power(analysis.eliminates) if known and analysis.realizable else math.inf
+    return find_first_power(analysis.eliminates) if known and analysis.realizable else math.inf
 
 
-def _bounds(
+def _compute_bounds(
     analysis: Analysis,
     horizon: float,
     *,
@@ -155,19 +158,19 @@ def _bounds(
     if analysis.realizable:
         start = 2.0 * tau_elim
         steps = tau_opt - tau_elim if tau_elim < math.inf else math.inf
-        bound = start + _phased(analysis, min(steps, horizon), min(tau_opt, horizon), max)
+        bound = start + _phased_regret(analysis, min(steps, horizon), min(tau_opt, horizon), max)
         if analysis.n_candidates == 1:
-            single = _single(analysis, min(tau_glrt, horizon))
+            single = _single_regret(analysis, min(tau_glrt, horizon))
         elif analysis.star is None and horizon < math.inf:
             reduce = min if analysis.loss == "bic" else max
-            no_hls = start + _phased(analysis, horizon, horizon, reduce)
+            no_hls = start + _phased_regret(analysis, horizon, horizon, reduce)
     return {"bound": bound, "bound_single": single, "bound_no_hls": no_hls}
 
 
-def _phased(
+def _phased_regret(
     analysis: Analysis, steps: float, end: float, reduce: Callable[[list[float]], float]
 ) -> float:
-    """R-bar(steps, phi, delta_{log2 end} / |Phi|) log2(end), reduced over the realizable phi."""
+    """Return R-bar(steps, phi, delta_{log2 end} / |Phi|) log2(end), reduced over phi in Phi*."""
     if math.isinf(end):
         return math.inf
     t, level = jnp.asarray(steps), analysis.level(jnp.asarray(end))
@@ -175,16 +178,16 @@ def _phased(
     return reduce(each) * math.log2(end)
 
 
-def _single(analysis: Analysis, end: float) -> float:
-    """R-bar(end, phi, delta) of the only representation."""
+def _single_regret(analysis: Analysis, end: float) -> float:
+    """Return R-bar(end, phi, delta) of the only representation."""
     if math.isinf(end):
         return math.inf
     return float(analysis.regret(jnp.asarray(end), analysis.realizable[0], analysis.delta))
 
 
-def _notes(analysis: Analysis, horizon: float, numbers: dict[str, Any]) -> Iterator[str]:
+def _write_notes(analysis: Analysis, horizon: float, numbers: dict[str, Any]) -> Iterator[str]:
     if not analysis.realizable:
-        yield "Nothing is promised: no representation is realizable."
+        yield "The paper guarantees nothing here: no representation is realizable."
         return
     if n_unknown := sum(not d.misspecification_lower > 0 for d in analysis.misspecified):
         yield f"tau_elim is infinite: the misspecification of {n_unknown} candidates is unknown."
@@ -194,16 +197,22 @@ def _notes(analysis: Analysis, horizon: float, numbers: dict[str, Any]) -> Itera
             yield "Without an HLS representation there is a bound only with a horizon."
     elif math.isinf(numbers["tau_opt"]) and not n_unknown:
         names = [name for name in ("tau_elim", "tau_hls", "tau_glrt") if math.isinf(numbers[name])]
-        yield f"Given as infinite, since found at no t up to 2^{MAX_LOG2}: {', '.join(names)}."
+        yield (
+            f"No t up to 2^{MAX_LOG2} satisfies the inequality, so these times are infinite: "
+            f"{', '.join(names)}."
+        )
     if numbers["bound"] > 2.0 * horizon:
-        yield "The bound exceeds 2 T, the most that rewards in [-1, 1] can lose."
-    yield from _notes_on_base(analysis)
+        yield "The bound exceeds 2 T, the largest possible regret with rewards in [-1, 1]."
+    yield from _write_notes_on_base(analysis)
 
 
-def _notes_on_base(analysis: Analysis) -> Iterator[str]:
+def _write_notes_on_base(analysis: Analysis) -> Iterator[str]:
     if analysis.loss == "bic":
         if analysis.base == "egreedy":
-            yield "R-bar of e-greedy under bic is an order of magnitude, not a bound: see its doc."
+            yield (
+                "R-bar of e-greedy under bic is an order of magnitude, not a bound: see "
+                "egreedy_worst_case."
+            )
         return
     if analysis.base == "linucb":
         level = analysis.delta / analysis.n_candidates
@@ -211,6 +220,6 @@ def _notes_on_base(analysis: Analysis) -> Iterator[str]:
         prior = math.sqrt(analysis.lam) * min(phi.B for phi in analysis.realizable)
         if noise + prior > 2.0 * noise * prior:  # (noise + prior)^2 is beta^2
             yield (
-                "R-bar of LinUCB multiplies where its proof adds, and may be too small here: "
+                "R-bar of LinUCB multiplies two terms that its proof adds and may be too small: "
                 f"beta starts at {noise:.3g} (noise) + {prior:.3g} (sqrt(lam) B)."
             )

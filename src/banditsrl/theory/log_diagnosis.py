@@ -1,32 +1,31 @@
-"""What do logged rounds show about an embedding? How it fits, and which directions it saw.
+"""What do logged rounds show about an embedding? How well it fits, and which directions were seen.
 
-Where `spectrum.py` decides from known tables, this file estimates from data: the noise that no
-embedding can explain, how much worse than that a candidate fits, and what the played actions and
-its own greedy actions span.
+`diagnosis.py` computes such properties from known tables; this file estimates them from data: the
+noise that no embedding can explain, how much worse than the noise a candidate fits, and the spans
+of the played actions and of the candidate's own greedy actions.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from banditsrl.arguments import finite_array, known_index
 from banditsrl.errors import InvalidArgument
 from banditsrl.theory.diagnosis import RANK_TOLERANCE
 
 RIDGE = 1.0
-"""Regulariser of the fit whose greedy actions are examined: the policies' default."""
+"""Regulariser of the fit that decides the greedy actions; the default of the policies."""
 
 MIN_FREEDOM = 30
-"""Degrees of freedom from which an estimate of the noise (then good to about 25%) is used."""
+"""Degrees of freedom that a noise estimate needs; its error is then about 25%."""
 
 MAX_ERRORS = 3.0
-"""A misfit of more standard errors than this is taken as real."""
+"""An excess error of more standard errors than this is taken as real."""
 
 EXACT_SHARE = 1e-9
-"""A misfit below this share of the mean squared reward is rounding."""
+"""An excess error below this share of the mean squared reward is taken as rounding."""
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -34,12 +33,13 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Noise:
-    """The mean squared error that remains whatever the embedding.
+    """The mean squared error that no embedding can remove.
 
     Attributes:
-        variance: Its estimate; nan if the rounds are too few for one.
-        freedom: Degrees of freedom behind it.
-        source: "repeats" of the same round, or all candidates "together" in one fit.
+        variance: Estimate of the noise variance; nan if there are too few rounds for one.
+        freedom: Degrees of freedom of the estimate.
+        source: "repeats" if it comes from repeated rounds, "together" if it comes from one fit to
+            the features of all candidates.
     """
 
     variance: float
@@ -49,18 +49,18 @@ class Noise:
 
 @dataclass(frozen=True)
 class LoggedDiagnosis:
-    """What the log shows about one candidate.
+    """Properties of one candidate, estimated from the log.
 
     Attributes:
         dim: d.
-        rank: Dimension of the span of all logged features, of whatever action.
+        rank: Dimension of the span of the logged features of all actions.
         error: Mean squared error of its least-squares fit, corrected for the rank.
-        error_stderr: Standard error of that.
-        excess: How much of it is above the noise, judged round by round.
-        excess_stderr: Standard error of that.
-        realizable: Whether the excess may be chance; None if the data cannot tell.
+        error_stderr: Standard error of `error`.
+        excess: Mean difference between the squared error and the noise, over the rounds.
+        excess_stderr: Standard error of `excess`.
+        realizable: Whether chance can explain the excess; None if the data cannot tell.
         played: Eigenvalues of the second moment of the played features, ascending, (d,).
-        greedy: The same for the actions that its own ridge fit prefers, (d,).
+        greedy: The same for the greedy actions of its own ridge fit, (d,).
         played_rank: Dimension of the span of the played features.
         greedy_rank: Dimension of the span of the greedy features.
         L: Largest norm of a feature.
@@ -83,19 +83,20 @@ class LoggedDiagnosis:
 
 
 def diagnose_log(
-    candidates: Mapping[str, Any], actions: Any, rewards: Any
+    candidates: Mapping[str, ArrayLike], actions: ArrayLike, rewards: ArrayLike
 ) -> tuple[Noise, dict[str, LoggedDiagnosis]]:
-    """Examine candidate embeddings on logged rounds.
+    """Return the noise and the properties of every candidate embedding, from logged rounds.
 
-    The noise comes from rounds that repeat (same embeddings in every candidate, same action) if
-    there are enough; otherwise from a fit to all candidates' features together, which no single
-    candidate can beat. A candidate counts as realizable while its squared residuals, round by
-    round, exceed those of that reference by at most `MAX_ERRORS` standard errors.
+    The noise is estimated from repeated rounds (the same embeddings in every candidate, and the
+    same action) if there are enough of them. Otherwise it is estimated from one fit to the features
+    of all candidates together, whose error no single candidate can undercut. A candidate counts as
+    realizable if its squared residuals exceed those of that reference, on average over the rounds,
+    by at most `MAX_ERRORS` standard errors.
 
     Args:
-        candidates: By name, the embedding of every action in every round, (n_rounds, n_actions, d).
+        candidates: The embedding of every action in every round, (n_rounds, n_actions, d), by name.
         actions: The actions played, (n_rounds,).
-        rewards: Their rewards, (n_rounds,).
+        rewards: The rewards of these actions, (n_rounds,).
 
     Example:
         >>> rng = np.random.default_rng(0)
@@ -109,18 +110,18 @@ def diagnose_log(
     y = finite_array("rewards", rewards, "(n_rounds,)")
     known_index("actions", actions, np.iinfo(np.int64).max)
     a = np.asarray(actions, dtype=np.int64)
-    tables = {name: _table(name, value, a, y) for name, value in candidates.items()}
+    tables = {name: _read_table(name, value, a, y) for name, value in candidates.items()}
     if not tables:
         raise InvalidArgument("candidates must hold at least one embedding, got none.")
     rounds = np.arange(len(y))
     played = {name: table[rounds, a] for name, table in tables.items()}
-    noise, squares = _noise(list(tables.values()), np.hstack(list(played.values())), a, y)
+    noise, squares = _estimate_noise(list(tables.values()), np.hstack(list(played.values())), a, y)
     if len(tables) == 1 and noise.source == "together":
         squares = None  # a candidate cannot be judged by its own residuals
-    return noise, {name: _diagnosis(tables[name], played[name], y, squares) for name in tables}
+    return noise, {name: _diagnose(tables[name], played[name], y, squares) for name in tables}
 
 
-def _table(name: str, value: Any, actions: Ints, rewards: Floats) -> Floats:
+def _read_table(name: str, value: ArrayLike, actions: Ints, rewards: Floats) -> Floats:
     table = finite_array(name, value, "(n_rounds, n_actions, dim)")
     if len(table) != len(rewards) or len(actions) != len(rewards):
         raise InvalidArgument(
@@ -131,14 +132,14 @@ def _table(name: str, value: Any, actions: Ints, rewards: Floats) -> Floats:
     return table
 
 
-def _noise(
+def _estimate_noise(
     tables: list[Floats], together: Floats, actions: Ints, rewards: Floats
 ) -> tuple[Noise, Floats | None]:
-    """The noise, and every round's share of it (they average to the variance), (n,)."""
-    residuals, freedom = _within_repeats(tables, actions, rewards)
+    """Return the noise, and one term per round, (n,), whose mean is the variance."""
+    residuals, freedom = _compare_repeats(tables, actions, rewards)
     source = "repeats"
     if freedom < MIN_FREEDOM:
-        residuals, freedom = _least_squares(together, rewards)
+        residuals, freedom = _fit_least_squares(together, rewards)
         source = "together"
     if freedom < MIN_FREEDOM:
         return Noise(float("nan"), max(freedom, 0), source), None
@@ -146,8 +147,8 @@ def _noise(
     return Noise(float(squares.mean()), freedom, source), squares
 
 
-def _within_repeats(tables: list[Floats], actions: Ints, rewards: Floats) -> tuple[Floats, int]:
-    """Residuals from the mean of each repeated round, and their degrees of freedom."""
+def _compare_repeats(tables: list[Floats], actions: Ints, rewards: Floats) -> tuple[Floats, int]:
+    """Return deviations from the mean over equal rounds, and their degrees of freedom."""
     n = len(rewards)
     columns = [table.reshape(n, -1) for table in tables] + [actions[:, None].astype(float)]
     rows = np.ascontiguousarray(np.hstack(columns) + 0.0)  # + 0.0 makes -0.0 equal to 0.0
@@ -158,33 +159,34 @@ def _within_repeats(tables: list[Floats], actions: Ints, rewards: Floats) -> tup
     return rewards - means[group], n - len(sizes)
 
 
-def _least_squares(features: Floats, rewards: Floats) -> tuple[Floats, int]:
-    """Residuals of the least-squares fit, and their degrees of freedom."""
+def _fit_least_squares(features: Floats, rewards: Floats) -> tuple[Floats, int]:
+    """Return the residuals of the least-squares fit, and their degrees of freedom."""
     theta, _, rank, _ = np.linalg.lstsq(features, rewards, rcond=RANK_TOLERANCE)
     return np.asarray(rewards - features @ theta), len(rewards) - int(rank)
 
 
-def _diagnosis(
+def _diagnose(
     table: Floats, played: Floats, rewards: Floats, noise: Floats | None
 ) -> LoggedDiagnosis:
     n, dim = played.shape
     theta = np.linalg.solve(played.T @ played + RIDGE * np.eye(dim), played.T @ rewards)
     greedy = table[np.arange(n), (table @ theta).argmax(axis=1)]
-    residuals, freedom = _least_squares(played, rewards)
+    residuals, freedom = _fit_least_squares(played, rewards)
     squares = residuals**2 * (n / freedom) if freedom > 0 else np.full(n, np.nan)
     above = np.full(n, np.nan) if noise is None else squares - noise
-    excess, excess_stderr = _mean(above)
+    error, error_stderr = _mean_and_stderr(squares)
+    excess, excess_stderr = _mean_and_stderr(above)
     allowed = MAX_ERRORS * excess_stderr + EXACT_SHARE * float((rewards**2).mean())
     return LoggedDiagnosis(
         dim=dim,
         rank=_rank(table.reshape(-1, dim)),
-        error=_mean(squares)[0],
-        error_stderr=_mean(squares)[1],
+        error=error,
+        error_stderr=error_stderr,
         excess=excess,
         excess_stderr=excess_stderr,
         realizable=None if np.isnan(excess) else bool(excess <= allowed),
-        played=_spectrum(played),
-        greedy=_spectrum(greedy),
+        played=_eigenvalues(played),
+        greedy=_eigenvalues(greedy),
         played_rank=_rank(played),
         greedy_rank=_rank(greedy),
         L=float(np.linalg.norm(table, axis=-1).max()),
@@ -192,13 +194,13 @@ def _diagnosis(
     )
 
 
-def _mean(values: Floats) -> tuple[float, float]:
-    """Mean and standard error; the latter is zero for a single value."""
+def _mean_and_stderr(values: Floats) -> tuple[float, float]:
+    """Return the mean and its standard error, which is zero for a single value."""
     spread = float(values.std(ddof=1)) if len(values) > 1 else 0.0
     return float(values.mean()), spread / float(np.sqrt(len(values)))
 
 
-def _spectrum(rows: Floats) -> Floats:
+def _eigenvalues(rows: Floats) -> Floats:
     return np.asarray(np.linalg.eigvalsh(rows.T @ rows / len(rows))).clip(0.0)
 
 

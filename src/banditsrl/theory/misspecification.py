@@ -1,45 +1,47 @@
-"""How wrong is a representation at its best? Bounds on its misspecification epsilon_phi.
+"""How misspecified is a representation? A lower and an upper bound on epsilon_phi.
 
-The paper's epsilon_phi minimises over parameters *and* policies: a wrong representation may hide
-behind the action that it happens to predict well in each context. With A^X policies the minimum
-is found for small problems and bracketed for larger ones.
+The paper's epsilon_phi is a minimum over parameters *and* policies: in each context it counts only
+the error of the action that the representation predicts best. There are A^X policies, so that the
+minimum is found exactly for small problems and bracketed for larger ones.
 """
 
 import heapq
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from banditsrl.arguments import finite_array
 from banditsrl.errors import InvalidArgument
 from banditsrl.problems.finite import FiniteProblem
 
 NODE_BUDGET = 100_000
-"""Partial policies the search may keep: about half a second."""
+"""Largest number of partial policies in the search, which then takes about half a second."""
 
 CHUNK = 256
-"""Nodes expanded in one batched call: many for speed, few against the budget."""
+"""Nodes expanded in one batched call: many enough to be fast, few compared to the budget."""
 
 N_RANDOM_STARTS = 24
-"""Random policies, always the same ones, from which the upper bound is also sought."""
+"""Random policies, the same in every call, from which the upper bound is also searched."""
 
 MAX_ROUNDS = 50
-"""Most rounds of the alternation, which stops by itself after some five."""
+"""Limit on the rounds of the alternation, which usually converges after about five."""
 
 RANK_TOLERANCE = 1e-8
-"""Directions with less than this share of the features' largest singular value do not exist."""
+"""Singular values of the features below this share of the largest count as zero."""
 
 RIDGE = 1e-14
-"""Keeps dependent features solvable: above rounding (1e-16), and lifts a bound by this times the
-mean square of the predictions, so by less than `ROUNDING_TOLERANCE` unless these exceed the
-rewards a hundredfold, which no theta in the paper's ball does."""
+"""Regulariser that makes systems with linearly dependent features solvable.
+
+It is larger than rounding errors (1e-16). It raises a bound by this times the mean square of the
+predictions, which is less than `ROUNDING_TOLERANCE` unless predictions are a hundred times larger
+than rewards; that is impossible for theta in the paper's ball.
+"""
 
 ROUNDING_TOLERANCE = 1e-10
-"""A bound below this share of the mean squared reward may be rounding and counts as zero."""
+"""A bound below this share of the mean squared reward may be a rounding error: it becomes zero."""
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -47,7 +49,7 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class _Choices:
-    """What each possible context offers: whitened features, and rewards of mean square one."""
+    """The actions of every possible context: whitened features, and scaled mean rewards."""
 
     weights: Floats  # (X,)
     phi: Floats  # (X, A, rank)
@@ -55,39 +57,40 @@ class _Choices:
     available: NDArray[np.bool_]  # (X, A)
 
     def errors(self, theta: Floats) -> Floats:
-        """Squared error of every action, infinite where unavailable, (X, A)."""
+        """Return the squared error of every action, infinite where it is unavailable, (X, A)."""
         return np.where(self.available, (self.phi @ theta - self.means) ** 2, np.inf)
 
     def fit(self, policy: Ints) -> Floats:
-        """Weighted least squares over the policy's actions, (rank,)."""
+        """Return the weighted least-squares fit to the policy's actions, (rank,)."""
         rows = np.arange(len(policy))
         phi, weighted = self.phi[rows, policy], self.weights * self.means[rows, policy]
         gram = (phi.T * self.weights) @ phi + RIDGE * np.eye(phi.shape[1])
         return np.asarray(np.linalg.solve(gram, weighted @ phi), dtype=np.float64)
 
-    def take(self, order: Ints) -> "_Choices":
-        """The same contexts in another order."""
+    def reorder(self, order: Ints) -> "_Choices":
+        """Return the same contexts in another order."""
         return _Choices(
             self.weights[order], self.phi[order], self.means[order], self.available[order]
         )
 
 
-def misspecification(problem: FiniteProblem, features: Any) -> tuple[float, float]:
-    """A certified lower bound and an upper bound on epsilon_phi (paper, Section 2).
+def bound_misspecification(problem: FiniteProblem, features: ArrayLike) -> tuple[float, float]:
+    """Return a certified lower bound and an upper bound on epsilon_phi (paper, Section 2).
 
     epsilon_phi is the minimum, over theta and over policies pi, of
     E_x[(phi(x, pi(x)).theta - mu(x, pi(x)))^2]. The lower bound comes from a best-first search
-    over partial policies: the least squares over the contexts assigned so far can not exceed the
-    whole. Nothing rises above zero before more contexts than dimensions are assigned, so in high
-    dimension the lower bound is 0.0, which means unknown. The upper bound is the value of an
-    explicit policy. Both agree, to rounding, if the search ends within `NODE_BUDGET`.
+    over partial policies, since the least-squares error over some contexts cannot exceed that over
+    all of them. That error is zero until more contexts than dimensions have an action, so in high
+    dimension the search does not get beyond a lower bound of 0.0, which means unknown. The upper
+    bound is the value of an explicit policy. Both agree, up to rounding, if the search ends within
+    `NODE_BUDGET`.
 
-    The paper keeps theta in the ball of radius B_phi. Here theta is free, which can only lower
-    the minimum: the lower bound holds for every radius, the upper one for radii that reach the
-    least-squares fit of its policy.
+    The paper restricts theta to the ball of radius B_phi. Here theta is unrestricted, which can
+    only make the minimum smaller. The lower bound therefore holds for every radius, and the upper
+    bound for every ball that contains the least-squares fit of its policy.
 
     Args:
-        problem: The problem; contexts of probability zero and unavailable actions do not count.
+        problem: The problem; contexts of probability zero and unavailable actions are ignored.
         features: phi, (n_contexts, n_actions, dim).
 
     Returns:
@@ -95,8 +98,8 @@ def misspecification(problem: FiniteProblem, features: Any) -> tuple[float, floa
 
     Example:
         >>> constant = [[[1.0], [1.0]], [[1.0], [1.0]]]  # two contexts, two actions, d = 1
-        >>> bounds = misspecification(FiniteProblem([[1.0, 9.0], [3.0, 9.5]]), constant)
-        >>> [round(bound, 6) for bound in bounds]  # best: predict 9.25
+        >>> bounds = bound_misspecification(FiniteProblem([[1.0, 9.0], [3.0, 9.5]]), constant)
+        >>> [round(bound, 6) for bound in bounds]  # the best prediction is 9.25
         [0.0625, 0.0625]
     """
     table = finite_array("features", features, "(n_contexts, n_actions, dim)")
@@ -107,14 +110,15 @@ def misspecification(problem: FiniteProblem, features: Any) -> tuple[float, floa
         )
     choices, scale = _prepare(problem, table)
     theta, upper = _alternate(choices)
-    lower, upper = _search(choices.take(_order(choices, theta)), upper)
+    lower, upper = _search(choices.reorder(_sort_contexts(choices, theta)), upper)
     return scale * (lower if lower >= ROUNDING_TOLERANCE else 0.0), scale * upper
 
 
 def _prepare(problem: FiniteProblem, table: Floats) -> tuple[_Choices, float]:
-    """The choices, and the mean square of the rewards by which they were scaled.
+    """Return the choices, and the factor by which their squared rewards were divided.
 
-    Whitening changes nothing, since theta is free, and makes one ridge right for all features.
+    Whitening does not change the minimum, since theta is unrestricted. It makes one value of
+    `RIDGE` suitable for features of any scale.
     """
     possible = problem.rho > 0
     weights, available = problem.rho[possible], problem.available[possible]
@@ -127,8 +131,8 @@ def _prepare(problem: FiniteProblem, table: Floats) -> tuple[_Choices, float]:
     return _Choices(weights, whitened, means / math.sqrt(scale), available), scale
 
 
-def _starts(choices: _Choices) -> Iterator[Floats]:
-    """Parameters to start from: zero, the fit to all actions, and fits to random policies."""
+def _starting_points(choices: _Choices) -> Iterator[Floats]:
+    """Yield parameters to start from: zero, the fit to all actions, fits to random policies."""
     yield np.zeros(choices.phi.shape[-1])
     yield np.einsum("x,xa,xad->d", choices.weights, choices.means, choices.phi)  # whitened
     rng = np.random.default_rng(0)
@@ -138,9 +142,13 @@ def _starts(choices: _Choices) -> Iterator[Floats]:
 
 
 def _alternate(choices: _Choices) -> tuple[Floats, float]:
-    """The best of all starts after each context takes its nearest action and theta is refitted."""
+    """Return the best parameter and its value, by alternating minimisation from several starts.
+
+    Each context takes the action of smallest error, then theta is fitted to these actions, and so
+    on until no action changes.
+    """
     best, value = np.zeros(choices.phi.shape[-1]), math.inf
-    for start in _starts(choices):
+    for start in _starting_points(choices):
         theta, policy = start, choices.errors(start).argmin(axis=1)
         for _ in range(MAX_ROUNDS):
             theta = choices.fit(policy)
@@ -154,8 +162,8 @@ def _alternate(choices: _Choices) -> tuple[Floats, float]:
     return best, value
 
 
-def _order(choices: _Choices, theta: Floats) -> Ints:
-    """Contexts by how much they raise the bound for the branching they cost, most first."""
+def _sort_contexts(choices: _Choices, theta: Floats) -> Ints:
+    """Return the contexts, first those that raise the bound most relative to their branching."""
     errors, n_choices = choices.errors(theta), choices.available.sum(axis=1)
     rise = choices.weights * errors.mean(axis=1, where=choices.available)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -165,7 +173,7 @@ def _order(choices: _Choices, theta: Floats) -> Ints:
 
 @dataclass
 class _Tree:
-    """The nodes kept so far: moment sums of the assigned contexts, and how many these are."""
+    """The nodes of the search: moments over the contexts that have an action, and their number."""
 
     gram: Floats  # (nodes, rank, rank)
     moment: Floats  # (nodes, rank)
@@ -177,7 +185,7 @@ class _Tree:
     def add(
         self, bounds: Floats, gram: Floats, moment: Floats, square: Floats, depth: Ints
     ) -> None:
-        """Keep nodes (arrays with one row for each) and put them on the frontier."""
+        """Store nodes (arrays with one row per node) and add them to the frontier."""
         new = slice(self.n_nodes, self.n_nodes + len(bounds))
         self.gram[new], self.moment[new] = gram, moment
         self.square[new], self.depth[new] = square, depth
@@ -187,7 +195,7 @@ class _Tree:
 
 
 def _search(choices: _Choices, upper: float) -> tuple[float, float]:
-    """Smallest bound on the frontier when the budget or the frontier ends, and the best value."""
+    """Return the smallest bound on the frontier at the end of the search, and the best value."""
     n_contexts, n_actions, rank = choices.phi.shape
     branches = np.log(choices.available.sum(axis=1)[:rank])
     if n_contexts <= rank or branches.sum() > math.log(NODE_BUDGET):
@@ -206,7 +214,7 @@ def _search(choices: _Choices, upper: float) -> tuple[float, float]:
 
 
 def _expand(tree: _Tree, choices: _Choices, upper: float) -> float:
-    """Assign one more context in the best nodes, in one batch; the best value found so far."""
+    """Choose an action for one more context in the best nodes; return the best value so far."""
     n_popped = min(CHUNK, len(tree.heap))
     nodes = np.array([heapq.heappop(tree.heap)[2] for _ in range(n_popped)])  # (n,)
     context = tree.depth[nodes]

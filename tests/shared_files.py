@@ -1,4 +1,4 @@
-"""What may stand beside the project: the authors' instances and figures, and the data sets."""
+"""Files that may lie next to the project: the authors' instances and figures, and data sets."""
 
 from pathlib import Path
 

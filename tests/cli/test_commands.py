@@ -11,11 +11,12 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 import banditsrl
-from banditsrl.cli import main as cli
-from banditsrl.experiments.figure_catalogue import FIGURES, Curve, Figure, Scale
+from banditsrl.cli import commands as cli
+from banditsrl.experiments.figure import Figure, FigureCurve, Scale
+from banditsrl.experiments.figure_catalogue import FIGURES
 from banditsrl.simulation import step_timing as timing
 
-EXAMPLES = Path(__file__).parents[1] / "examples"
+EXAMPLES = Path(__file__).parents[2] / "examples"
 
 
 def load(name: str) -> Any:
@@ -33,7 +34,6 @@ def test_reproduce_prints_a_table_and_writes_both_figures(
     original = FIGURES["vardim"]
     panel = replace(original.panels[0], curves=original.panels[0].curves[1:3])
     tiny = Figure(original.name, original.title, (panel,), {"quick": Scale(300, 3)})
-    monkeypatch.setitem(FIGURES._entries, "vardim", tiny)
     arguments = [
         "reproduce",
         "vardim",
@@ -45,7 +45,8 @@ def test_reproduce_prints_a_table_and_writes_both_figures(
         "1",
     ]
     monkeypatch.setattr(cli, "console", Console(width=160))
-    result = CliRunner().invoke(cli.app, arguments)
+    with FIGURES.temporary("vardim", tiny):
+        result = CliRunner().invoke(cli.app, arguments)
     assert result.exit_code == 0, result.output
     for word in ("BanditSRL-ε-greedy", "LinUCB, worst candidate", "±"):
         assert word in result.output
@@ -53,16 +54,16 @@ def test_reproduce_prints_a_table_and_writes_both_figures(
     assert (tmp_path / "vardim-realizable.pdf").read_bytes().startswith(b"%PDF")
 
 
-def test_reproduce_again_does_nothing_but_print(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_reproduce_again_does_nothing_but_print(tmp_path: Path) -> None:
     original = FIGURES["mixing"]
-    panel = replace(original.panels[0], curves=(Curve("Greedy", "greedy"), Curve("U", "uniform")))
+    panel = replace(
+        original.panels[0], curves=(FigureCurve("Greedy", "greedy"), FigureCurve("U", "uniform"))
+    )
     tiny = Figure("mixing", "Mixing", (panel,), {"quick": Scale(100, 2)})
-    monkeypatch.setitem(FIGURES._entries, "mixing", tiny)
     arguments = ["reproduce", "mixing", "--out", str(tmp_path), "--workers", "1"]
-    first = CliRunner().invoke(cli.app, arguments)
-    again = CliRunner().invoke(cli.app, arguments)
+    with FIGURES.temporary("mixing", tiny):
+        first = CliRunner().invoke(cli.app, arguments)
+        again = CliRunner().invoke(cli.app, arguments)
     assert (first.exit_code, again.exit_code) == (0, 0)
     assert "2 runs, 0 already done, about" in " ".join(first.stderr.split())
     assert "2 runs, 2 already done, nothing to do" in " ".join(again.stderr.split())
@@ -134,7 +135,7 @@ def test_names_are_listed() -> None:
 
 
 def test_the_speed_of_a_step_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(timing, "CASES", (timing.Case("vardim-realizable", "greedy", 50, 2),))
+    monkeypatch.setattr(timing, "CASES", (timing.TimedCase("vardim-realizable", "greedy", 50, 2),))
     result = CliRunner().invoke(cli.app, ["bench", "--json"])
     found = json.loads(result.stdout)
     assert list(found) == ["numpy", "greedy"]
@@ -161,7 +162,7 @@ def test_the_speed_of_a_step_is_measured(monkeypatch: pytest.MonkeyPatch) -> Non
             ["run", "mixing", "banditsrl-linucb", "--set", "warm_start=no"],
             "True or False, got 'no'",
         ),
-        (["run", "mixing", "greedy", "--out", __file__], "out must be a folder that can be made"),
+        (["run", "mixing", "greedy", "--out", __file__], "out must be a folder that exists or can"),
         (["list", "problem"], "no list named 'problem'; did you mean 'problems'"),
     ],
 )

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 import banditsrl
-from banditsrl.cli.execution import as_panels
-from banditsrl.reports.plots import draw
+from banditsrl.cli.execution import group_by_panel
+from banditsrl.reports.matplotlib_plots import draw
 
 
 @pytest.fixture(scope="module")
@@ -31,8 +31,8 @@ def test_of_a_tuned_group_the_best_is_drawn_under_its_name(results: list[Any]) -
             cell = SimpleNamespace(panel=f"panel {tuned}", tuned=tuned)
             yield from ((SimpleNamespace(cell=cell), result) for result in results)
 
-    finished: Any = SimpleNamespace(results=list(cells()))
-    (first, best), (second, both) = as_panels(finished)
+    executed: Any = SimpleNamespace(results=list(cells()))
+    (first, best), (second, both) = group_by_panel(executed)
     assert (first, second) == ("panel Tuned", "panel None")
     assert [result.policy for result in best] == ["Tuned"]
     assert best[0].mean[-1] == min(result.mean[-1] for result in results)

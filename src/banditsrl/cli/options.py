@@ -1,0 +1,107 @@
+"""Which options do the commands take? One annotated type per option, with its help text.
+
+To add an option, define its type here and use it as the type of a parameter in `commands.py`.
+"""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+# Which runs.
+
+ProblemName = Annotated[
+    str, typer.Argument(help="Name of a problem, or a .json, .csv or .parquet file.")
+]
+PolicyName = Annotated[
+    str | None, typer.Argument(help="Name of a policy. By default, one that suits the problem.")
+]
+SweepFile = Annotated[Path, typer.Argument(help="YAML file that describes the sweep.")]
+FigureName = Annotated[
+    str, typer.Argument(help="Name of a figure of the paper (see `banditsrl list`), or `all`.")
+]
+ScaleName = Annotated[
+    str, typer.Option(help="Size of the experiment: quick, standard or full (as in the paper).")
+]
+PanelTitle = Annotated[str | None, typer.Option(help="Run only the panel with this title.")]
+ProblemSeed = Annotated[
+    int | None, typer.Option(help="Seed from which the problems are generated.")
+]
+Horizon = Annotated[
+    int | None,
+    typer.Option(
+        help="Number of steps of each run. A sweep file or a figure has its own default.", min=1
+    ),
+]
+Seeds = Annotated[
+    int | None,
+    typer.Option(help="Number of seeds. A sweep file or a figure has its own default.", min=1),
+]
+FirstSeed = Annotated[
+    int,
+    typer.Option(help="First seed; seeds are numbered consecutively from here.", min=0),
+]
+PresetName = Annotated[
+    str | None,
+    typer.Option(help="Preset that supplies all settings that are not given: paper or default."),
+]
+Settings = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="NAME=VALUE",
+        help="Setting of the problem or of the policy. May be repeated.",
+    ),
+]
+
+# Where and how they run.
+
+Out = Annotated[Path, typer.Option(help="Folder for runs, figures and the report.")]
+OptionalOut = Annotated[
+    Path | None,
+    typer.Option(help="Folder for runs and a report. By default, nothing is kept."),
+]
+Workers = Annotated[
+    int | None,
+    typer.Option(help="Number of worker processes. By default, one per core.", min=1),
+]
+EngineName = Annotated[
+    str,
+    typer.Option(
+        "--engine", help="Where runs are executed: local (this machine) or ray (a cluster)."
+    ),
+]
+Address = Annotated[
+    str | None, typer.Option(help="Address of the Ray cluster; needs --engine ray.")
+]
+
+# What is printed.
+
+AsJson = Annotated[
+    bool,
+    typer.Option("--json", help="Print one JSON document and nothing else."),
+]
+Quiet = Annotated[bool, typer.Option("--quiet", help="Do not show progress.")]
+
+# Other commands.
+
+ListKind = Annotated[
+    str | None,
+    typer.Argument(help="What to list: problems, policies or figures. By default, all three."),
+]
+SweepFolder = Annotated[Path, typer.Argument(help="Folder of a sweep (the --out of its command).")]
+DoctorFile = Annotated[
+    Path, typer.Argument(help="Problem (.json) or logged rounds (.parquet) to examine.")
+]
+PlotFile = Annotated[
+    Path | None,
+    typer.Option(help="File for the plot. By default, <FILE>-doctor.png in the current folder."),
+]
+DataSetName = Annotated[
+    str | None,
+    typer.Argument(help="Name of a data set. Without one, the names are listed."),
+]
+DataFolder = Annotated[
+    Path | None,
+    typer.Option("--data-dir", help="Folder in which you keep downloaded data files."),
+]

@@ -1,0 +1,3 @@
+"""Which version is this?"""
+
+VERSION = "0.2.0"
