@@ -38,8 +38,9 @@ from numpy.typing import NDArray
 import banditsrl
 from banditsrl.core.history import BLOCK, History, empty_history
 from banditsrl.numerics.partition import partition
-from banditsrl.selection.training import trained
-from banditsrl.simulation import loop as rounds
+from banditsrl.selection.training import train
+from banditsrl.simulation import loop
+from banditsrl.simulation.dealing import deal_block, name_keys
 
 N_STEPS = 1000
 REPEATS = 7
@@ -98,16 +99,16 @@ def training_step() -> Callable[[], Any]:
     training = banditsrl.Training(loss="weak", passes=N_STEPS * BATCH // 12_800)
 
     @eqx.filter_jit
-    def train(weights: Any, history: History, key: Array) -> Any:
-        return trained(training, network, weights, history, key)
+    def train_once(weights: Any, history: History, key: Array) -> Any:
+        return train(training, network, weights, history, key)
 
     with jax.enable_x64(True):
-        weights = network.fresh(jax.random.key(0))
+        weights = network.init(jax.random.key(0))
         history = _random_history(12_800)
 
     def run() -> None:
         with jax.enable_x64(True):
-            finish(train(weights, history, jax.random.key(1)))
+            finish(train_once(weights, history, jax.random.key(1)))
 
     return run
 
@@ -216,19 +217,22 @@ def decision_cost() -> float:
     with jax.enable_x64(True):
         problem = banditsrl.make_problem("wheel")
         policy = banditsrl.make_policy("nn-banditsrl-egreedy", problem, preset="paper")
-        game = rounds.Game(partition(policy), partition(problem))
-        keys = rounds.named_keys(jnp.zeros(1, dtype=jnp.int64))
-        carry = rounds.start(game, keys, 10 * BLOCK, 2)
-        slots = jnp.ones(BLOCK, dtype=jnp.int32)
+        game = loop.Game(partition(policy), partition(problem))
+        keys = name_keys(np.zeros(1, dtype=np.int64))
+        carry = loop.start_run(game, keys, 10 * BLOCK, 2)
+        rows = np.ones(BLOCK, dtype=np.int32)  # every step is recorded, in the same row
         taken = []
         for block in range(10):
-            dealt = rounds.deal(game.problem, keys, jnp.asarray(block))
-            first, last = jnp.asarray(block * BLOCK), jnp.asarray((block + 1) * BLOCK)
-            finish(dealt)
+            dealt = deal_block(game.problem, keys, np.asarray(block))
+            first, whole = block * BLOCK, carry.history
+            steps = loop.Steps(np.asarray(first), np.asarray(first + BLOCK), rows)
+            opened = loop.open_block(carry, first)
+            finish((dealt, opened))
             start = time.perf_counter()
-            carry = rounds.advance((game, dealt, slots, first, last), carry)
+            carry = loop.play_steps(game, dealt, steps, opened)
             finish(carry)
             taken.append(time.perf_counter() - start)
+            carry = loop.close_block(carry, whole, first)
     return 1e6 * min(taken) / BLOCK
 
 

@@ -22,7 +22,8 @@ import banditsrl
 from banditsrl.core.history import BLOCK
 from banditsrl.numerics.partition import partition
 from banditsrl.numerics.precision import in_float64
-from banditsrl.simulation import loop as rounds
+from banditsrl.representations import Coded
+from banditsrl.simulation.dealing import deal_block, name_keys
 
 N_CHECKED = BLOCK + 256
 """Steps of the check; randomness is drawn in blocks, so these are more than one block."""
@@ -41,9 +42,9 @@ class Dealt(NamedTuple):
 @in_float64
 def deal(problem: Any, seed: int, steps: int) -> Dealt:
     """Return the first `steps` rounds of a seed."""
-    keys = rounds.named_keys(jnp.asarray(np.asarray([seed])))
-    held, n_blocks = partition(problem), -(-steps // BLOCK)
-    blocks = [rounds.deal(held, keys, jnp.asarray(block)) for block in range(n_blocks)]
+    keys = name_keys(np.asarray([seed]))
+    parts, n_blocks = partition(problem), -(-steps // BLOCK)
+    blocks = [deal_block(parts, keys, np.asarray(block)) for block in range(n_blocks)]
     indices = jnp.concatenate([block.contexts[:, 0] for block in blocks])[:steps]
     noises = jnp.concatenate([block.noises[:, 0] for block in blocks])[:steps]
     means = jax.vmap(problem.means)(indices)  # (n, A)
@@ -56,7 +57,7 @@ def deal(problem: Any, seed: int, steps: int) -> Dealt:
 def context_vectors(problem: Any) -> NDArray[np.float32]:
     """Return the vectors of all contexts without the code of an action, (n_contexts, n_columns)."""
     inputs = problem.representations[0]
-    if hasattr(inputs, "table"):
+    if isinstance(inputs, Coded):
         return np.asarray(inputs.table, dtype=np.float32)
     n_columns = inputs.features.shape[2] - problem.n_actions  # the one-hot code comes last
     return np.asarray(inputs.features[:, 0, :n_columns], dtype=np.float32)
@@ -76,7 +77,7 @@ class Notebook(eqx.Module):
 
     base: Any
     horizon: int = eqx.field(static=True)
-    lanes: int = eqx.field(static=True, default=1)
+    seeds_at_once: int = eqx.field(static=True, default=1)
 
     def init(self, key: Array) -> tuple[Any, Notes]:
         """Return the state of the base, and empty notes."""
