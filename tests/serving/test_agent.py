@@ -110,7 +110,7 @@ def test_more_rounds_than_a_block_are_kept(monkeypatch: pytest.MonkeyPatch, tmp_
 def test_two_hundred_rounds_are_kept_as_a_history_built_by_hand(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, dtype: Any
 ) -> None:
-    """Blocks of sixteen rounds: the history grows from 16 to 256 rounds on the way."""
+    """Blocks of sixteen rounds: the room of the history grows to 256 rounds on the way."""
     monkeypatch.setattr("banditsrl.serving.agent.BLOCK", 16)
     monkeypatch.setattr("banditsrl.core.history.BLOCK", 16)
     policy = banditsrl.make_policy("linucb-disjoint", STREAM)
@@ -120,12 +120,12 @@ def test_two_hundred_rounds_are_kept_as_a_history_built_by_hand(
         x, certified = columns.astype(dtype), bool(rng.random() < 0.3)
         agent.learn(x, t % 3, noise, certified=certified)
         history = append_round(history, x, t % 3, noise, certified)
-        capacities.add(history_of(agent).capacity)
+        capacities.add(agent._memory.history.capacity)
         assert len(agent._recent) < 16
         if t == 77:
             agent.save(tmp_path / "agent")
             agent = Agent.load(tmp_path / "agent", policy)
-    assert capacities == {16, 32, 64, 128, 256}
+    assert capacities == {0, 16, 32, 64, 128, 256}
     assert_same_rounds(history_of(agent), history)
     assert not np.asarray(history_of(agent).rewards)[200:].any()
 
