@@ -63,7 +63,7 @@ def ask_certificate(policy: Any, state: Any, context: int, mask: Any) -> Verdict
         phi = policy.embedding.embed(context)
     elif isinstance(policy, banditsrl.BanditSRL):
         ridge, facts = state.ridge, policy.facts(state)
-        phi = policy.embed(context, state.representation)
+        phi = policy.candidates.embed(context, state.representation)
     else:
         ridge, facts = state.network.ridge, policy.learner.facts(state.network, SIGMA)
         phi = policy.learner.embed(state.network, context)
