@@ -130,10 +130,10 @@ def test_a_file_of_the_first_version_is_called_that(saved: tuple[Path, Any, Any]
 
 def test_arrays_of_another_shape_are_refused(saved: tuple[Path, Any, Any]) -> None:
     path, policy, state = saved
-    cut = state._replace(ridge=state.ridge._replace(V=state.ridge.V[:2, :2]))
+    cut = state._replace(ridge=state.ridge._replace(root=state.ridge.root[:2, :2]))
     with pytest.raises(StateFileError, match=r"array 0 must have shape \(6, 6\), got \(2, 2\)"):
         banditsrl.save_state(path, policy, cut)
-    with pytest.raises(StateFileError, match="must hold 13 arrays, got 0"):
+    with pytest.raises(StateFileError, match="must hold 12 arrays, got 0"):
         banditsrl.save_state(path, policy, None)
 
 

@@ -105,7 +105,7 @@ def test_ctrl_c_ends_the_workers_and_says_how_to_go_on(tmp_path: Path) -> None:
         os.killpg(process.pid, signal.SIGINT)  # what a terminal does
         _, errors = process.communicate(timeout=60.0)
     assert process.returncode == 130
-    assert "the same command again goes on" in errors.decode()
+    assert "run the same command again to continue" in errors.decode()
     assert "Traceback" not in errors.decode()
     assert list(tmp_path.glob("out/runs/*/checkpoint.npz"))
     assert nobody_left(process.pid)

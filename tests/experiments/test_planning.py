@@ -11,10 +11,10 @@ import pytest
 import banditsrl
 from banditsrl.engines.local import InProcess
 from banditsrl.engines.progress import run_plan
-from banditsrl.experiments import sweep_file as ledger
 from banditsrl.experiments.cell_results import read_result, result_to_json
 from banditsrl.experiments.planning import CellRequest, plan_sweep
 from banditsrl.experiments.store import Store
+from banditsrl.experiments.sweep_file import record_plan
 
 CELL = CellRequest(
     panel="vardim-realizable",
@@ -30,7 +30,7 @@ BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 
 def go(cells: list[CellRequest], directory: Path) -> Any:
     planned = plan_sweep(cells, Store(directory))
-    ledger.record(planned, title=cells[0].figure or "Test", command="banditsrl test")
+    record_plan(planned, title=cells[0].figure or "Test", command="banditsrl test")
     return planned, run_plan(planned, InProcess(), command="banditsrl test", display=None)
 
 

@@ -11,7 +11,7 @@ import pytest
 import banditsrl
 from banditsrl.experiments.cell_results import result_to_json
 from banditsrl.experiments.run_spec import RunSpec
-from banditsrl.experiments.run_tables import table_of
+from banditsrl.experiments.run_tables import make_table
 from banditsrl.experiments.store import Store
 from banditsrl.experiments.sweep_file import read_sweep
 from banditsrl.reports.curves import build_panels
@@ -89,7 +89,7 @@ def test_console_json_and_report_show_the_same_shares(
     spec = RunSpec("mixing", "greedy", HORIZON, (0, 1, 2), STEPS)
     store = Store(tmp_path)
     store.begin(spec)
-    store.finish(spec, table_of(result))
+    store.finish(spec, make_table(result))
     cell = {"panel": "p", "label": "l", "problem": "mixing", "policy": "greedy"}
     cell |= {"horizon": HORIZON, "seeds": [0, 1, 2], "runs": [spec.hash]}
     (tmp_path / "sweep.json").write_text(json.dumps({"schema": 1, "cells": [cell]}))

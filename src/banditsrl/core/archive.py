@@ -6,6 +6,7 @@ or the exception `Damaged`.
 
 import hashlib
 import json
+import tokenize
 import zipfile
 import zlib
 from collections.abc import Sequence
@@ -23,8 +24,10 @@ READING_ERRORS = (
     EOFError,
     KeyError,
     NotImplementedError,
+    SyntaxError,
     TypeError,
     ValueError,
+    tokenize.TokenError,
     zipfile.BadZipFile,
     zlib.error,
 )
