@@ -1,5 +1,6 @@
 """The portfolio: what is played, when a certificate counts, and when the network may certify."""
 
+import dataclasses
 from typing import Any
 
 import jax
@@ -210,6 +211,16 @@ def test_the_certificate_has_the_settings_of_the_portfolio(
     other = banditsrl.make_policy("banditsrl-auto", problem, **SMALL, lam=0.5, radius="trace")
     assert (other.certificate.lam, other.learner.lam) == (0.5, 0.5)
     assert other.certificate.radius == "trace"
+
+
+def test_without_a_lambda_of_its_own_the_test_takes_that_of_the_network(
+    auto: BanditSRLAuto,
+) -> None:
+    learner = dataclasses.replace(auto.learner, lam=0.25)
+    policy = BanditSRLAuto(auto.explorer, learner)
+    assert policy.certificate.lam == policy.agreed.lam == 0.25
+    state = policy.init(jax.random.key(0))
+    np.testing.assert_array_equal(state.network.ridge.V, 0.25 * np.eye(4))
 
 
 @pytest.mark.parametrize(

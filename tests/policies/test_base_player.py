@@ -114,18 +114,17 @@ def test_a_base_that_shares_chooses_on_the_statistics_of_all_rounds() -> None:
 
 @in_float64
 def test_the_step_of_a_base_counts_all_rounds() -> None:
+    """Also of a base with statistics of its own, which hold fewer rounds."""
+    own = random_statistics(1, n=2, dim=D, lam=LAM)
     for n in (3, 40):
-        ridge = random_statistics(0, n=n, dim=D, lam=LAM)
-        for warm_start in (True, False):
+        shared = random_statistics(0, n=n, dim=D, lam=LAM)
+        for warm_start, state, ridge in ((True, (), shared), (False, own, own)):
             player = player_of(banditsrl.EpsilonGreedy(epsilon="t^-1/2"), warm_start)
-            state = player.init(D, KEY)
-            _, pmf = player.choose(state, moment(ridge), KEY)
+            _, pmf = player.choose(state, moment(shared), KEY)
             rate = (n + 1) ** -0.5
-            theta = np.asarray(ridge.theta) if warm_start else np.zeros(D)
-            values = np.where(MASK, PHI @ theta, -np.inf)
-            greedy = values == values.max()
-            expected = (1 - rate) * greedy / greedy.sum() + rate * MASK / 3
-            np.testing.assert_allclose(pmf, expected, rtol=1e-10)
+            values = np.where(MASK, PHI @ np.asarray(ridge.theta), -np.inf)
+            greedy = np.arange(A) == values.argmax()
+            np.testing.assert_allclose(pmf, (1 - rate) * greedy + rate * MASK / 3, rtol=1e-10)
 
 
 @in_float64

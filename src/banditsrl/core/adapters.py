@@ -15,8 +15,8 @@ from jax import Array
 from jax.typing import ArrayLike
 
 from banditsrl.core.history import History
-from banditsrl.core.policy import Choice, Policy, RegretBound, State
-from banditsrl.core.problem import Problem
+from banditsrl.core.policy import AnyPolicy, Choice, Policy, RegretBound, State
+from banditsrl.core.problem import AnyProblem, Problem
 from banditsrl.core.representation import Context, Representation
 from banditsrl.errors import InvalidType
 
@@ -25,7 +25,7 @@ PROBLEM_MEMBERS = ("name", "n_actions", "contexts", "noises", "means", "mask", "
 """What an outside object must have."""
 
 
-def as_policy(thing: Any, name: str = "policy") -> Policy[Any]:
+def as_policy(thing: AnyPolicy, name: str = "policy") -> Policy[Any]:
     """Return a policy as it is, and any object with `init`, `act` and `learn` adapted to one.
 
     Args:
@@ -38,7 +38,7 @@ def as_policy(thing: Any, name: str = "policy") -> Policy[Any]:
     return OutsidePolicy(thing)
 
 
-def as_problem(thing: Any) -> Problem:
+def as_problem(thing: AnyProblem) -> Problem:
     """Return a problem as it is, and any object with the members of one adapted to one."""
     if isinstance(thing, Problem):
         return thing

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from banditsrl.arguments import one_index
 from banditsrl.core.adapters import POLICY_MEMBERS, as_policy, as_problem, missing_members
-from banditsrl.core.policy import Choice, Policy, State
-from banditsrl.core.problem import Problem
+from banditsrl.core.policy import AnyPolicy, Choice, Policy, State
+from banditsrl.core.problem import AnyProblem, Problem
 from banditsrl.core.representation import Context, Representation
 from banditsrl.core.state_files import load_state, save_state
 from banditsrl.errors import BanditSRLError, ContractViolation
@@ -47,7 +47,7 @@ class ContractCase(NamedTuple):
 
 @in_float64
 def check_policy(
-    policy: Any, problem: Any, *, representation: int | Representation | None = None
+    policy: AnyPolicy, problem: AnyProblem, *, representation: int | Representation | None = None
 ) -> tuple[str, ...]:
     """Verify that `policy` keeps the contract, on contexts of `problem`.
 

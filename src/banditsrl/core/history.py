@@ -112,8 +112,8 @@ def resize(history: History, capacity: int) -> History:
         missing = [(0, capacity - len(kept))] + [(0, 0)] * (kept.ndim - 1)
         return jnp.pad(kept, missing)
 
-    buffers = jax.tree.map(fit, history[:-1])
-    return History(*buffers, n=jnp.asarray(history.n))
+    contexts, actions, rewards, certified = jax.tree.map(fit, history[:-1])
+    return History(contexts, actions, rewards, certified, jnp.asarray(history.n))
 
 
 def read_block(history: History, first: Any) -> History:
@@ -122,8 +122,9 @@ def read_block(history: History, first: Any) -> History:
     def cut(buffer: Array) -> Array:
         return jax.lax.dynamic_slice_in_dim(buffer, first, BLOCK)
 
-    buffers = jax.tree.map(cut, history[:-1])
-    return History(*buffers, n=(history.n - first).astype(history.n.dtype))
+    contexts, actions, rewards, certified = jax.tree.map(cut, history[:-1])
+    n = (history.n - first).astype(history.n.dtype)
+    return History(contexts, actions, rewards, certified, n)
 
 
 def write_block(history: History, first: Any, block: History) -> History:

@@ -14,7 +14,7 @@ An outside object with `init`, `act` and `learn` need not inherit from anything:
 
 from abc import abstractmethod
 from collections.abc import Callable
-from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
+from typing import Any, Generic, NamedTuple, Protocol, TypeAlias, TypeVar
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -164,3 +164,21 @@ class Policy(eqx.Module, Generic[StateT]):
     def replays(self) -> bool:
         """Whether BanditSRL feeds all past rounds to this base when a new phase begins."""
         return False
+
+
+class PolicyLike(Protocol):
+    """What an outside object must have to be taken as a policy; see `core.adapters`."""
+
+    def init(self, key: Array) -> State:
+        """Return the state before the first round."""
+
+    def act(self, state: State, context: Context, mask: Any, key: Array) -> Choice:
+        """Choose an action."""
+
+    @property
+    def learn(self) -> Callable[..., State]:
+        """A function of state, context, action and reward, and of `certified` if it wants that."""
+
+
+AnyPolicy: TypeAlias = Policy[Any] | PolicyLike
+"""What people may hand over as a policy."""

@@ -6,6 +6,7 @@ randomness is handed in as keys, so that changing the policy changes neither con
 """
 
 from abc import abstractmethod
+from typing import Protocol, TypeAlias
 
 import equinox as eqx
 from jax import Array
@@ -68,3 +69,34 @@ class Problem(Task):
         share their programs. By default the problem itself is returned.
         """
         return self
+
+
+class ProblemLike(Protocol):
+    """What an outside object must have to be taken as a problem; see `core.adapters`."""
+
+    @property
+    def name(self) -> str:
+        """Name in tables and figures."""
+
+    @property
+    def n_actions(self) -> int:
+        """Number of actions A."""
+
+    def contexts(self, key: Array, n: int) -> Context:
+        """Deal n contexts."""
+
+    def noises(self, key: Array, n: int) -> Array:
+        """Draw the randomness of n rewards."""
+
+    def means(self, context: Context) -> Array:
+        """Return the mean rewards of a context."""
+
+    def mask(self, context: Context) -> Array:
+        """Return which actions are available in a context."""
+
+    def reward(self, mean: Array, noise: Array) -> Array:
+        """Return the reward of an action with this mean."""
+
+
+AnyProblem: TypeAlias = Problem | ProblemLike
+"""What people may hand over as a problem."""

@@ -265,7 +265,7 @@ class BanditSRL(PolicyAroundBase[BanditSRLState]):
 
     @property
     def _loss(self) -> Loss:
-        return as_loss(self.loss, self.base.worst_case_regret)
+        return as_loss(self.loss, self.base_policy.worst_case_regret)
 
 
 def _check_same_rounds(state: BanditSRLState, history: History) -> None:

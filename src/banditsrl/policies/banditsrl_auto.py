@@ -108,6 +108,10 @@ class BanditSRLAuto(TestedPolicy[AutoState]):
         above("gamma", self.gamma, 1.0)
         at_least("slack", self.slack, 0.0)
         at_least("tolerance", self.tolerance, 0.0)
+        if self.agreed.lam != self.learner.lam:
+            raise InvalidArgument(
+                f"lam must be that of the learner, {self.learner.lam:g}, got {self.agreed.lam:g}."
+            )
         if self.explorer.n_actions != self.learner.network.n_actions:
             raise InvalidArgument(
                 "explorer and learner must have the same number of actions, "

@@ -1,7 +1,7 @@
 """GLRT: stop exploring where the test passes, on one representation (paper, Corollary 1)."""
 
 from dataclasses import KW_ONLY
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -11,7 +11,7 @@ from jax.typing import ArrayLike
 from banditsrl.arguments import check_action, check_mask, check_reward
 from banditsrl.core.adapters import as_policy
 from banditsrl.core.history import History
-from banditsrl.core.policy import Choice, Policy, State
+from banditsrl.core.policy import AnyPolicy, Choice, State
 from banditsrl.core.representation import Context, Representation
 from banditsrl.errors import InvalidArgument
 from banditsrl.linear.ridge import (
@@ -60,14 +60,14 @@ class GLRT(PolicyAroundBase[GLRTState]):
         True
     """
 
-    base: Policy[Any] = eqx.field(converter=lambda base: as_policy(base, "base"))
+    base: AnyPolicy = eqx.field(converter=lambda base: as_policy(base, "base"))
     _: KW_ONLY
     representation: Representation | None = eqx.field(
         default=None, converter=optional_representation
     )
 
     def __check_init__(self) -> None:
-        if self.representation is None and not self.base.embeddings:
+        if self.representation is None and not self.base_policy.embeddings:
             raise InvalidArgument(
                 "representation must be given to GLRT when the base has none, got None."
             )
@@ -75,7 +75,9 @@ class GLRT(PolicyAroundBase[GLRTState]):
     @property
     def embedding(self) -> Representation:
         """The representation given, or the base's."""
-        return self.base.embeddings[0] if self.representation is None else self.representation
+        return (
+            self.base_policy.embeddings[0] if self.representation is None else self.representation
+        )
 
     @property
     def embeddings(self) -> tuple[Representation, ...]:

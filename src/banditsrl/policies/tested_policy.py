@@ -14,7 +14,7 @@ from jax import Array
 
 from banditsrl.arguments import at_least, flag, one_of, positive, probability
 from banditsrl.core.adapters import as_policy
-from banditsrl.core.policy import Policy, RidgeSettings
+from banditsrl.core.policy import AnyPolicy, Policy, RidgeSettings
 from banditsrl.core.settings import setting
 from banditsrl.policies.base_player import BasePlayer, make_player
 from banditsrl.selection.certificate import RADII, Certificate
@@ -95,7 +95,7 @@ class PolicyAroundBase(TestedPolicy[StateT]):
     """A policy that asks a base algorithm where the test does not pass."""
 
     _: KW_ONLY
-    base: Policy[Any] = eqx.field(converter=lambda base: as_policy(base, "base"))
+    base: AnyPolicy = eqx.field(converter=lambda base: as_policy(base, "base"))
     warm_start: bool = setting(
         True, "Whether a linear base shares all statistics; if not, it starts afresh each phase."
     )
@@ -104,15 +104,20 @@ class PolicyAroundBase(TestedPolicy[StateT]):
         flag("warm_start", self.warm_start)
 
     @property
+    def base_policy(self) -> Policy[Any]:
+        """The base, adapted if it is an outside object."""
+        return as_policy(self.base, "base")
+
+    @property
     def inherited(self) -> RidgeSettings:
         """The settings of a linear base, or the defaults for any other base."""
-        return self.base.ridge_settings or DEFAULTS
+        return self.base_policy.ridge_settings or DEFAULTS
 
     @property
     def player(self) -> BasePlayer:
         """The object through which the base chooses and learns."""
         return make_player(
-            self.base,
+            self.base_policy,
             warm_start=self.warm_start,
             lam=self.agreed.lam,
             conventions=self.agreed.conventions,
@@ -121,4 +126,4 @@ class PolicyAroundBase(TestedPolicy[StateT]):
     @property
     def pmf_draws(self) -> int:
         """Number of draws behind the pmf of the base; 0 means that the pmf is exact."""
-        return self.base.pmf_draws
+        return self.base_policy.pmf_draws

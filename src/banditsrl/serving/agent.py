@@ -19,7 +19,7 @@ from banditsrl.arguments import count
 from banditsrl.core.adapters import as_policy
 from banditsrl.core.history import BLOCK, History, empty_history, resize, write_rounds
 from banditsrl.core.phases import phase_ends
-from banditsrl.core.policy import Choice, Policy, State
+from banditsrl.core.policy import AnyPolicy, Choice, State
 from banditsrl.core.representation import Context
 from banditsrl.core.state_files import load_state, save_state
 from banditsrl.errors import InvalidArgument
@@ -58,7 +58,7 @@ class Agent:
         1
     """
 
-    def __init__(self, policy: Policy[Any], *, seed: int = 0) -> None:
+    def __init__(self, policy: AnyPolicy, *, seed: int = 0) -> None:
         self.policy = policy
         self._policy = as_policy(policy)
         self._compiled = compiled(self._policy)
@@ -69,7 +69,7 @@ class Agent:
 
     @classmethod
     def from_log(
-        cls, policy: Policy[Any], *, contexts: Any, actions: Any, rewards: Any, seed: int = 0
+        cls, policy: AnyPolicy, *, contexts: Any, actions: Any, rewards: Any, seed: int = 0
     ) -> "Agent":
         """Return an agent that has already learned from logged rounds (see `warm_start`)."""
         agent = cls(policy, seed=seed)
@@ -136,7 +136,7 @@ class Agent:
         save_state(path, _AgentState(self.policy), memory._replace(history=cut))
 
     @classmethod
-    def load(cls, path: str | Path, policy: Policy[Any]) -> "Agent":
+    def load(cls, path: str | Path, policy: AnyPolicy) -> "Agent":
         """Return the agent that was saved with the same policy; it continues where it stopped."""
         agent = cls(policy)
         memory: Memory = load_state(path, _AgentState(agent.policy))
@@ -162,7 +162,7 @@ _fold_in = jax.jit(jax.random.fold_in)
 class _AgentState:
     """A policy whose state is the memory of an agent, as the state file needs it."""
 
-    policy: Any
+    policy: AnyPolicy
 
     def init(self, key: Array) -> Memory:
         return _empty_memory(as_policy(self.policy).init(key), key)

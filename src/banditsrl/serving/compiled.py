@@ -16,7 +16,7 @@ from banditsrl.arguments import (
 )
 from banditsrl.core.adapters import as_policy
 from banditsrl.core.history import History
-from banditsrl.core.policy import Choice, Policy, State
+from banditsrl.core.policy import AnyPolicy, Choice, Policy, State
 from banditsrl.core.representation import Context
 from banditsrl.errors import InvalidArgument
 from banditsrl.numerics.partition import Partitioned, partition
@@ -54,7 +54,7 @@ class Compiled(NamedTuple):
     refresh: Refresh
 
 
-def compiled(policy: Policy[Any]) -> Compiled:
+def compiled(policy: AnyPolicy) -> Compiled:
     """Return a policy's methods for a loop that lives outside the package.
 
     - ``act(state, context, mask, key)`` gives a choice of NumPy arrays; a mask of None means that
@@ -64,15 +64,15 @@ def compiled(policy: Policy[Any]) -> Compiled:
     - ``refresh(state, history, key)`` at the ends of phases, see `phase_ends`: BanditSRL selects
       its next representation there, other policies only undo the drift of their statistics.
     """
-    policy = as_policy(policy)
-    parts, n_actions = partition(policy), policy.n_actions
+    adapted = as_policy(policy)
+    parts, n_actions = partition(adapted), adapted.n_actions
 
     @in_float64
     def act(state: State, context: Context, mask: Any, key: Array) -> Choice:
-        _check_context(policy, context)
+        _check_context(adapted, context)
         if mask is None and n_actions is None:
             raise InvalidArgument(
-                f"mask must be given, since {policy.display_name} has no n_actions, got None."
+                f"mask must be given, since {adapted.display_name} has no n_actions, got None."
             )
         available = check_known_mask(mask, len(mask) if n_actions is None else n_actions)
         choice: Choice = _act(parts, state, _as_numpy(context), available, key)
@@ -83,7 +83,7 @@ def compiled(policy: Policy[Any]) -> Compiled:
     def learn(
         state: State, context: Context, action: Any, reward: Any, certified: Any = False
     ) -> State:
-        _check_context(policy, context)
+        _check_context(adapted, context)
         check_action(action, n_actions)
         rest = (_as_numpy(context), np.asarray(action), np.asarray(check_reward(reward)))
         return _learn(parts, state, *rest, np.asarray(certified))

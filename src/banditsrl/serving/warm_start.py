@@ -10,7 +10,7 @@ from jax import Array
 from banditsrl.arguments import count, finite_array, finite_value, known_index
 from banditsrl.core.adapters import as_policy
 from banditsrl.core.history import History, empty_history, write_rounds
-from banditsrl.core.policy import Policy, State
+from banditsrl.core.policy import AnyPolicy, Policy, State
 from banditsrl.core.representation import Context
 from banditsrl.errors import InvalidArgument
 from banditsrl.numerics.partition import Partitioned, partition
@@ -19,7 +19,7 @@ from banditsrl.numerics.precision import in_float64
 
 @in_float64
 def warm_start(
-    policy: Policy[Any], key: Array, *, contexts: Any, actions: Any, rewards: Any, capacity: int = 0
+    policy: AnyPolicy, key: Array, *, contexts: Any, actions: Any, rewards: Any, capacity: int = 0
 ) -> tuple[State, History]:
     """Return a state that has learned from logged rounds, and the history that holds them.
 
@@ -34,7 +34,7 @@ def warm_start(
         rewards: (n,).
         capacity: Room for this many further rounds in the history.
     """
-    policy = as_policy(policy)
+    adapted = as_policy(policy)
     rewards = finite_array("rewards", rewards, "(n,)")
     actions, n = np.asarray(actions), len(rewards)
     if actions.shape != (n,) or not np.issubdtype(actions.dtype, np.integer):
@@ -46,11 +46,11 @@ def warm_start(
     lengths = {len(leaf) for leaf in jax.tree.leaves(contexts)}
     if lengths != {n}:
         raise InvalidArgument(f"contexts must hold {n} rounds, got {sorted(lengths)}.")
-    _check_log(policy, contexts, actions)
+    _check_log(adapted, contexts, actions)
     first = jax.tree.map(lambda leaf: jnp.asarray(leaf)[0], contexts)
     empty = empty_history(first, n + count("capacity", capacity, 0))
     history = write_rounds(empty, 0, contexts, actions, rewards, np.zeros(n, dtype=bool))
-    return _learn_history(partition(policy), history, key), history
+    return _learn_history(partition(adapted), history, key), history
 
 
 def _as_arrays(contexts: Any) -> Context:

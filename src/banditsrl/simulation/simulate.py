@@ -18,8 +18,8 @@ from banditsrl.arguments import count, positive
 from banditsrl.core.adapters import Progress, as_policy, as_problem, as_progress
 from banditsrl.core.history import BLOCK
 from banditsrl.core.phases import phase_ends
-from banditsrl.core.policy import Policy
-from banditsrl.core.problem import Problem
+from banditsrl.core.policy import AnyPolicy, Policy
+from banditsrl.core.problem import AnyProblem, Problem
 from banditsrl.numerics.draws import is_key
 from banditsrl.numerics.partition import partition
 from banditsrl.numerics.precision import in_float64
@@ -57,8 +57,8 @@ class RunPlan(NamedTuple):
 
 @in_float64
 def simulate(
-    problem: Problem,
-    policy: Policy[Any],
+    problem: AnyProblem,
+    policy: AnyPolicy,
     *,
     horizon: int,
     seeds: int | Sequence[int] = 40,
@@ -119,10 +119,10 @@ def simulate(
 
 
 def make_run_plan(
-    problem: Problem, policy: Policy[Any], *, horizon: int, steps: Sequence[int] | None
+    given_problem: AnyProblem, given_policy: AnyPolicy, *, horizon: int, steps: Sequence[int] | None
 ) -> RunPlan:
     """Check the two sides and plan what is to be simulated."""
-    problem, policy = as_problem(problem), as_policy(policy)
+    problem, policy = as_problem(given_problem), as_policy(given_policy)
     run_checks.check_sizes(problem, policy)
     game = Game(partition(policy), partition(problem.anonymous()))
     growth = policy.phase_growth
