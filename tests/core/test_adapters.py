@@ -18,7 +18,7 @@ from banditsrl.core.adapters import (
 )
 from banditsrl.core.policy import Choice, Policy
 from banditsrl.core.problem import Problem
-from banditsrl.errors import InvalidType
+from banditsrl.errors import ContractViolation, InvalidType
 from banditsrl.representations import Given
 
 KEY = jax.random.key(0)
@@ -31,7 +31,7 @@ class Plain:
         return ("init", key)
 
     def act(self, state: Any, context: Any, mask: Any, key: Any) -> Any:
-        return ("act", state, context, mask, key)
+        return banditsrl.Choice(state, context, mask, key, "act", "chosen")
 
     def learn(self, state: Any, context: Any, action: Any, reward: Any) -> Any:
         return ("learn", state, context, action, reward)
@@ -71,7 +71,7 @@ def test_an_outside_policy_is_asked_through_its_three_methods() -> None:
     policy = as_policy(Plain())
     assert isinstance(policy, Policy)
     assert policy.init(KEY) == ("init", KEY)
-    assert policy.act("s", "x", "m", KEY) == ("act", "s", "x", "m", KEY)
+    assert policy.act("s", "x", "m", KEY) == ("s", "x", "m", KEY, "act", "chosen")
     assert policy.learn("s", "x", 1, 0.5) == ("learn", "s", "x", 1, 0.5)
     assert policy.learn("s", "x", 1, 0.5, True) == ("learn", "s", "x", 1, 0.5)
     assert policy.display_name == "Plain"
@@ -283,3 +283,25 @@ def test_the_adapters_are_policies_and_problems_that_hold_the_object() -> None:
     assert problem.inner is dealer
     assert as_policy(policy) is policy
     assert as_problem(problem) is problem
+
+
+def test_an_outside_policy_that_returns_no_choice_is_refused_by_name() -> None:
+    class Bare(Plain):
+        def act(self, state: Any, context: Any, mask: Any, key: Any) -> Any:
+            return 3
+
+    message = "Bare.act must return a banditsrl.Choice, got int; see check_policy."
+    with pytest.raises(ContractViolation) as refusal:
+        as_policy(Bare()).act("s", "x", "m", KEY)
+    assert str(refusal.value) == message
+
+
+def test_a_policy_is_made_for_an_outside_problem() -> None:
+    class Outside:
+        name, n_actions = "outside", 3
+        representations = (Given(n_actions=3, dim=2),)
+        contexts = noises = means = mask = reward = None
+
+    policy = banditsrl.make_policy("linucb", Outside())
+    assert policy.n_actions == 3
+    assert policy.sigma is None

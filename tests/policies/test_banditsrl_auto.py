@@ -59,7 +59,7 @@ def test_a_certificate_needs_the_network_in_phi_t_and_the_mixture_to_agree(
     )
     state = state._replace(network=state.network._replace(ridge=sure))
     phi = auto.learner.embed(state.network, 0)
-    facts = auto.learner.facts(state.network, auto.agreed.sigma)
+    facts = auto.learner.facts(state.network, auto.effective.sigma)
     verdict = auto.certificate.test(sure, phi, jnp.ones(5, dtype=bool), facts, jnp.asarray(0.01))
     assert bool(verdict.certified)
     greedy, largest = int(verdict.greedy), float((phi @ sure.theta).max())
@@ -218,7 +218,7 @@ def test_without_a_lambda_of_its_own_the_test_takes_that_of_the_network(
 ) -> None:
     learner = dataclasses.replace(auto.learner, lam=0.25)
     policy = BanditSRLAuto(auto.explorer, learner)
-    assert policy.certificate.lam == policy.agreed.lam == 0.25
+    assert policy.certificate.lam == policy.effective.lam == 0.25
     state = policy.init(jax.random.key(0))
     np.testing.assert_array_equal(state.network.ridge.V, 0.25 * np.eye(4))
 

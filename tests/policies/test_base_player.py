@@ -17,7 +17,7 @@ from banditsrl.policies.base_player import (
     OwnState,
     OwnStatistics,
     SharedStatistics,
-    keep_if,
+    keep_if_certified,
     make_player,
 )
 
@@ -214,8 +214,8 @@ def test_a_base_without_phases_is_never_refreshed() -> None:
 @in_float64
 def test_a_state_is_kept_where_the_round_was_certified() -> None:
     old, new = {"n": jnp.zeros(2)}, {"n": jnp.ones(2)}
-    assert keep_if(True, old, new)["n"].tolist() == [0.0, 0.0]
-    assert keep_if(False, old, new)["n"].tolist() == [1.0, 1.0]
+    assert keep_if_certified(True, old, new)["n"].tolist() == [0.0, 0.0]
+    assert keep_if_certified(False, old, new)["n"].tolist() == [1.0, 1.0]
 
 
 def make(kind: str, base: Any, warm_start: bool = True) -> Any:

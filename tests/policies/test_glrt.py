@@ -177,8 +177,8 @@ def test_settings_that_are_not_given_are_those_of_the_base(
     problem: banditsrl.FiniteProblem,
 ) -> None:
     base = banditsrl.LinUCB(problem.representations[0], sigma=0.7, lam=2.0, delta=0.2)
-    assert banditsrl.GLRT(base).agreed == (0.7, 2.0, 0.2, "paper")
-    assert banditsrl.GLRT(base, sigma=0.1, lam=3.0).agreed == (0.1, 3.0, 0.2, "paper")
+    assert banditsrl.GLRT(base).effective == (0.7, 2.0, 0.2, "paper")
+    assert banditsrl.GLRT(base, sigma=0.1, lam=3.0).effective == (0.1, 3.0, 0.2, "paper")
 
 
 def test_the_test_needs_a_representation_and_a_base_that_acts() -> None:

@@ -111,7 +111,9 @@ def test_a_state_with_its_network_survives_a_file(
         assert one.dtype == other.dtype
         np.testing.assert_array_equal(one, other)
     wider = linucb(wheel, activation="tanh")
-    with pytest.raises(banditsrl.errors.StateFileError, match="network is not the same"):
+    with pytest.raises(
+        banditsrl.errors.StateFileError, match="network: activation is not the same"
+    ):
         banditsrl.load_state(tmp_path / "state", wider)
 
 

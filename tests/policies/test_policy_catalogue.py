@@ -162,12 +162,13 @@ def test_inputs_are_picked_by_number(wheel: banditsrl.FiniteProblem) -> None:
 
 def test_the_noise_level_is_the_problem_s_unless_given(problems: dict[str, Any]) -> None:
     levels = {
-        kind: small("nn-banditsrl-igw", problem).agreed.sigma for kind, problem in problems.items()
+        kind: small("nn-banditsrl-igw", problem).effective.sigma
+        for kind, problem in problems.items()
     }
     assert levels == {"wheel": 0.2, "table": 0.5, "fresh": 0.2}
     quiet = banditsrl.make_problem("wheel", n_contexts=10, noise_std=0.0)
-    assert small("nn-banditsrl-igw", quiet).agreed.sigma is None
-    assert small("nn-banditsrl-igw", problems["wheel"], sigma=0.9).agreed.sigma == 0.9
+    assert small("nn-banditsrl-igw", quiet).effective.sigma is None
+    assert small("nn-banditsrl-igw", problems["wheel"], sigma=0.9).effective.sigma == 0.9
 
 
 def test_bases_get_their_settings(wheel: banditsrl.FiniteProblem) -> None:

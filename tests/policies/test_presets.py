@@ -31,7 +31,7 @@ def test_the_paper_s_preset_is_its_table(name: str) -> None:
     assert policy.training == banditsrl.Training(learning_rate=rate)
     assert policy.network.layers == PAPER["layers"]
     assert (policy.gamma, policy.glrt_scale, policy.refit) == (1.2, 5.0, "ridge")
-    assert policy.agreed == (0.5, 1.0, 0.01, "paper")
+    assert policy.effective == (0.5, 1.0, 0.01, "paper")
     assert policy.base.epsilon == "t^-1/3"
 
 
@@ -63,7 +63,7 @@ def test_what_is_set_by_name_overrides_a_preset(wheel: banditsrl.FiniteProblem) 
             loss="rayleigh", loss_weight=0.1, optimizer="adam", learning_rate=0.5,
             schedule="cosine", batch=16, passes=2, max_updates=9,
         )  # fmt: skip
-        assert policy.agreed == (0.7, 3.0, 0.2, "authors")
+        assert policy.effective == (0.7, 3.0, 0.2, "authors")
         assert (policy.gamma, policy.glrt_scale) == (1.5, 2.0)
         assert (policy.refit, policy.refit_rate) == ("sgd", 0.1)
         assert policy.base.epsilon == 0.3

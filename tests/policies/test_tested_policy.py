@@ -67,7 +67,7 @@ def ask_certificate(policy: Any, state: Any, context: int, mask: Any) -> Verdict
     else:
         ridge, facts = state.network.ridge, policy.learner.facts(state.network, SIGMA)
         phi = policy.learner.embed(state.network, context)
-    level = jnp.asarray(policy.agreed.delta)
+    level = jnp.asarray(policy.effective.delta)
     return policy.certificate.test(ridge, phi, jnp.asarray(mask), facts, level)
 
 
@@ -146,9 +146,9 @@ def test_settings_are_those_given_or_else_those_of_a_linear_base(
     inputs = problem.representations[0]
     base = banditsrl.LinUCB(sigma=0.7, lam=2.0, delta=0.2, conventions="authors")
     policy = banditsrl.GLRT(base, representation=inputs)
-    assert policy.agreed == (0.7, 2.0, 0.2, "authors")
+    assert policy.effective == (0.7, 2.0, 0.2, "authors")
     policy = banditsrl.GLRT(base, representation=inputs, sigma=0.1, conventions="paper")
-    assert policy.agreed == (0.1, 2.0, 0.2, "paper")
+    assert policy.effective == (0.1, 2.0, 0.2, "paper")
 
 
 def test_without_a_linear_base_the_defaults_are_those_of_the_paper(
@@ -156,9 +156,9 @@ def test_without_a_linear_base_the_defaults_are_those_of_the_paper(
 ) -> None:
     leader = banditsrl.Leader(problem.representations, lam=3.0, delta=0.5)
     policy = banditsrl.GLRT(leader, representation=problem.representations[0])
-    assert policy.agreed == (None, 1.0, 0.01, "paper")
+    assert policy.effective == (None, 1.0, 0.01, "paper")
     auto = make("banditsrl-auto", problem, lam=None, delta=None)
-    assert auto.agreed == (0.3, 1.0, 0.01, "paper")
+    assert auto.effective == (0.3, 1.0, 0.01, "paper")
 
 
 def test_the_number_of_draws_behind_a_pmf_is_that_of_the_base(

@@ -328,6 +328,13 @@ def test_the_active_candidate_of_smallest_loss_is_selected() -> None:
     assert chosen([3.0, -jnp.inf, jnp.nan], alone) == {0}
 
 
+def test_a_loss_that_is_not_a_number_counts_as_the_largest() -> None:
+    found = evidence(history())
+    assert chosen([jnp.nan, 1.0, 2.0], found) == {1}
+    left = found._replace(active=jnp.asarray([False, True, True]))
+    assert chosen([jnp.nan] * 3, left) == {1, 2}
+
+
 def test_losses_that_differ_by_rounding_are_ties_and_the_key_breaks_them() -> None:
     found = evidence(history())  # t = 40
     noise = 1e-13 * np.arange(3.0)

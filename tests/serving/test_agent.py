@@ -172,7 +172,7 @@ def test_later_rounds_leave_a_state_alone_that_keeps_parts_of_the_history() -> N
 def test_what_does_not_fit_is_refused(tmp_path: Path) -> None:
     agent = Agent(small("linucb"))
     agent.save(tmp_path / "agent")
-    with pytest.raises(StateFileError, match="policy is not the same"):
+    with pytest.raises(StateFileError, match=r"another policy \(policy: LinUCB, not LinTS\)"):
         Agent.load(tmp_path / "agent", small("lints"))
     with pytest.raises(InvalidArgument, match=r"context must have shape \(2,\), got shape \(3,\)"):
         agent.act([1.0, 2.0, 3.0])

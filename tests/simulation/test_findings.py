@@ -46,7 +46,7 @@ def test_misspecified_candidates_are_eliminated_and_realizable_ones_are_not() ->
 @pytest.mark.parametrize("name", ["banditsrl-linucb", "banditsrl-egreedy"])
 def test_certificates_are_sound(problem: banditsrl.FiniteProblem, name: str) -> None:
     policy, n = banditsrl.make_policy(name, problem), 200
-    delta = policy.agreed.delta
+    delta = policy.effective.delta
     result = banditsrl.simulate(problem, policy, horizon=3_000, seeds=n, steps=[3_000])
     wrong = int((result.wrong[:, -1] > 0).sum())
     assert (result.certified[:, -1] > 0).all()

@@ -30,12 +30,15 @@ ProblemSeed = Annotated[
 Horizon = Annotated[
     int | None,
     typer.Option(
-        help="Number of steps of each run. A sweep file or a figure has its own default.", min=1
+        help="Number of steps of each run; a value given here overrides that of a file or figure.",
+        min=1,
     ),
 ]
 Seeds = Annotated[
     int | None,
-    typer.Option(help="Number of seeds. A sweep file or a figure has its own default.", min=1),
+    typer.Option(
+        help="Number of seeds; a value given here overrides that of a file or figure.", min=1
+    ),
 ]
 FirstSeed = Annotated[
     int,

@@ -16,9 +16,9 @@ from jax.typing import ArrayLike
 
 from banditsrl.core.history import History
 from banditsrl.core.policy import AnyPolicy, Choice, Policy, RegretBound, State
-from banditsrl.core.problem import AnyProblem, Problem
+from banditsrl.core.problem import AnyProblem, Problem, ProblemLike, Task
 from banditsrl.core.representation import Context, Representation
-from banditsrl.errors import InvalidType
+from banditsrl.errors import ContractViolation, InvalidType
 
 POLICY_MEMBERS = ("init", "act", "learn")
 PROBLEM_MEMBERS = ("name", "n_actions", "contexts", "noises", "means", "mask", "reward")
@@ -44,6 +44,11 @@ def as_problem(thing: AnyProblem) -> Problem:
         return thing
     _require_members(thing, "problem", PROBLEM_MEMBERS)
     return OutsideProblem(thing)
+
+
+def as_task(thing: Task | ProblemLike) -> Task:
+    """Return a task as it is, and an outside problem adapted to one."""
+    return thing if isinstance(thing, Task) else as_problem(thing)
 
 
 class Progress(Protocol):
@@ -81,7 +86,12 @@ class OutsidePolicy(Policy[State]):
 
     def act(self, state: State, context: Context, mask: ArrayLike | None, key: Array) -> Choice:
         """Return the object's choice."""
-        choice: Choice = self.inner.act(state, context, mask, key)
+        choice = self.inner.act(state, context, mask, key)
+        if not isinstance(choice, Choice):
+            raise ContractViolation(
+                f"{self.display_name}.act must return a banditsrl.Choice, got "
+                f"{type(choice).__name__}; see check_policy."
+            )
         return choice
 
     def learn(

@@ -4,7 +4,6 @@ Each check is a function that raises `ContractViolation` with one sentence; `che
 them all on contexts of a given problem.
 """
 
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -20,6 +19,7 @@ from banditsrl.core.adapters import POLICY_MEMBERS, as_policy, as_problem, missi
 from banditsrl.core.policy import AnyPolicy, Choice, Policy, State
 from banditsrl.core.problem import AnyProblem, Problem
 from banditsrl.core.representation import Context, Representation
+from banditsrl.core.scratch import scratch_folder
 from banditsrl.core.state_files import load_state, save_state
 from banditsrl.errors import BanditSRLError, ContractViolation
 from banditsrl.numerics.draws import key_words
@@ -214,7 +214,7 @@ def _check_structure(case: ContractCase) -> None:
 
 
 def _check_state_file(case: ContractCase) -> None:
-    with tempfile.TemporaryDirectory() as folder:
+    with scratch_folder() as folder:
         path = Path(folder) / "state"
         save_state(path, case.policy, case.state)
         loaded = load_state(path, case.policy)

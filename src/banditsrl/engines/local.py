@@ -109,7 +109,9 @@ class Processes:
                 initializer=_start_worker,
             )
             arguments = (store.directory, command, self._board, os.getpid())
-            for outcomes in parallel(delayed(_run_batch)(batch, *arguments) for batch in batches):
+            for outcomes in parallel(
+                delayed(_run_jobs_in_worker)(batch, *arguments) for batch in batches
+            ):
                 yield from outcomes
 
 
@@ -142,7 +144,7 @@ def _start_worker() -> None:
     keep_live_objects_out_of_garbage_collection()
 
 
-def _run_batch(
+def _run_jobs_in_worker(
     jobs: list[Job], directory: Path, command: str, board: Path, parent: int
 ) -> list[Outcome]:
     """Do a few jobs in a worker process."""

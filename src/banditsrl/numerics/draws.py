@@ -25,7 +25,7 @@ JUST_ABOVE_MINUS_ONE = float(np.nextafter(-1.0, 0.0))
 
 @partial(jax.jit, static_argnums=1)
 def uniforms(key: Array, n: int) -> Array:
-    """As `jax.random.uniform`: n numbers in [0, 1), (n,) float64."""
+    """Return n uniform numbers in [0, 1), (n,) float64, as `jax.random.uniform` does."""
     if not _is_threefry(key):
         return jax.random.uniform(key, (n,), dtype=jnp.float64)
     drawn: Array = _uniforms(jax.random.key_data(key), _counts(n))
@@ -34,7 +34,7 @@ def uniforms(key: Array, n: int) -> Array:
 
 @partial(jax.jit, static_argnums=1)
 def normals(key: Array, n: int) -> Array:
-    """As `jax.random.normal`: n standard normal numbers, (n,) float64."""
+    """Return n standard normal numbers, (n,) float64, as `jax.random.normal` does."""
     if not _is_threefry(key):
         return jax.random.normal(key, (n,), dtype=jnp.float64)
     drawn: Array = _normals(jax.random.key_data(key), _counts(n))
@@ -45,27 +45,27 @@ def normals(key: Array, n: int) -> Array:
 def categories(key: Array, n: int, cumulative: Array) -> Array:
     """Draw n numbers of 0..X-1, (n,) int32, by their cumulative probabilities (X,)."""
     if not _is_threefry(key):
-        return _placed(jax.random.uniform(key, (n,), dtype=jnp.float64), cumulative)
+        return _count_reached(jax.random.uniform(key, (n,), dtype=jnp.float64), cumulative)
     drawn: Array = _categories(jax.random.key_data(key), _counts(n), cumulative)
     return drawn
 
 
 @partial(jax.jit, static_argnums=1)
 def keys(key: Array, n: int) -> Array:
-    """As `jax.random.split`: n keys."""
+    """Return n keys, as `jax.random.split` does."""
     if not _is_threefry(key):
         return jax.random.split(key, n)
-    split: Array = jax.random.wrap_key_data(_words(jax.random.key_data(key), _counts(n)))
+    split: Array = jax.random.wrap_key_data(_split_words(jax.random.key_data(key), _counts(n)))
     return split
 
 
 def is_key(leaf: Any) -> bool:
-    """Whether something is a random key, or an array of them."""
+    """Return whether something is a random key, or an array of them."""
     return isinstance(leaf, Array) and jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key)
 
 
 def key_words(leaf: Any) -> Any:
-    """A random key as its words; anything else as it is."""
+    """Return the words of a random key, and anything else as it is."""
     return jax.random.key_data(leaf) if is_key(leaf) else leaf
 
 
@@ -77,11 +77,11 @@ def _counts(n: int) -> Array:
     return jnp.arange(n, dtype=jnp.uint32)
 
 
-# In lanes: words of a key (2, ...) and counters (n, ...).
+# Below, arguments are the words of a key (2, ...) and counters (n, ...); seeds are the last axis.
 
 
-def _hashed(words: Array, counts: Array) -> tuple[Array, Array]:
-    """Two words for each counter, (n, ...) each."""
+def _hash_counters(words: Array, counts: Array) -> tuple[Array, Array]:
+    """Return two words for each counter, (n, ...) each."""
     first, second = words[0], words[1]
     schedule = (first, second, first ^ second ^ jnp.uint32(PARITY))
     x, y = jnp.zeros_like(counts) + first, counts + second
@@ -95,8 +95,8 @@ def _hashed(words: Array, counts: Array) -> tuple[Array, Array]:
 
 
 def _unit(words: Array, counts: Array) -> Array:
-    """The first 52 bits of a hash as a number in [0, 1)."""
-    high, low = (word.astype(jnp.uint64) for word in _hashed(words, counts))
+    """Return the first 52 bits of a hash as a number in [0, 1)."""
+    high, low = (word.astype(jnp.uint64) for word in _hash_counters(words, counts))
     bits = (high << jnp.uint64(32)) | low
     from_one = (bits >> jnp.uint64(12)) | jnp.uint64(0x3FF0000000000000)
     return jax.lax.bitcast_convert_type(from_one, jnp.float64) - 1.0
@@ -114,15 +114,15 @@ def _normals(words: Array, counts: Array) -> Array:
 
 @seeds_last
 def _categories(words: Array, counts: Array, cumulative: Array) -> Array:
-    return _placed(_unit(words, counts), cumulative)
+    return _count_reached(_unit(words, counts), cumulative)
 
 
-def _placed(u: Array, cumulative: Array) -> Array:
-    """How many of the cumulative probabilities (X, ...) each of u (n, ...) has reached."""
+def _count_reached(u: Array, cumulative: Array) -> Array:
+    """Return how many of the cumulative probabilities (X, ...) each of u (n, ...) has reached."""
     reached = (cumulative[:, None] <= u[None]).sum(0)
     return jnp.minimum(reached, cumulative.shape[0] - 1).astype(jnp.int32)
 
 
 @seeds_last
-def _words(words: Array, counts: Array) -> Array:
-    return jnp.stack(_hashed(words, counts), axis=1)
+def _split_words(words: Array, counts: Array) -> Array:
+    return jnp.stack(_hash_counters(words, counts), axis=1)

@@ -5,10 +5,10 @@ the *first* axis and every inner loop is six long; with the seed as the *last* a
 runs over the seeds and fills the vector registers, which is four times as fast.
 
 `map_over_seeds` runs a function for all seeds, whose arrays carry the seeds along their last axis.
-Whatever is inside is plain code for one seed. Four functions of `linear/` are also marked with
-`seeds_last`: `jax.vmap` then hands them arrays that have the seeds behind all other axes, in memory
-too. Only a function that indexes and reduces leading axes may be marked; nothing outside `linear/`
-and this file is.
+Whatever is inside is plain code for one seed. A few functions of `linear/` and of this room are
+also marked with `seeds_last`: `jax.vmap` then hands them arrays that have the seeds behind all
+other axes, in memory too. Only a function that indexes and reduces leading axes may be marked, and
+nothing outside these two rooms is.
 """
 
 import functools

@@ -25,7 +25,7 @@ from banditsrl.linear.bounds import OFFSETS, phase_level
 from banditsrl.linear.ridge import Ridge, add_sample, empty_ridge, recompute
 from banditsrl.numerics.precision import in_float64
 from banditsrl.numerics.seed_axis import select_row
-from banditsrl.policies.base_player import Moment, keep_if
+from banditsrl.policies.base_player import Moment, keep_if_certified
 from banditsrl.policies.tested_policy import PolicyAroundBase
 from banditsrl.representations.conversion import as_representations
 from banditsrl.selection.candidates import CandidateSet
@@ -98,7 +98,7 @@ class BanditSRL(PolicyAroundBase[BanditSRLState]):
         base_key = jax.random.fold_in(key, 1)
         m = jax.random.randint(key, (), 0, self.n_candidates, dtype=jnp.int32)
         return BanditSRLState(
-            ridge=self._lighten(empty_ridge(self.candidates.padded_dim, self.agreed.lam)),
+            ridge=self._drop_design(empty_ridge(self.candidates.padded_dim, self.effective.lam)),
             base=self.player.init(self.candidates.padded_dim, base_key),
             representation=jnp.zeros_like(m) if self.rules.starts_with_first else m,
             active=jnp.ones(self.n_candidates, dtype=bool),
@@ -136,7 +136,7 @@ class BanditSRL(PolicyAroundBase[BanditSRLState]):
         taught = self.player.learn(state.base, phi, phi, played, y)
         return state._replace(
             ridge=add_sample(state.ridge, select_row(phi, played), y),
-            base=keep_if(certified, state.base, taught),
+            base=keep_if_certified(certified, state.base, taught),
             largest_norm=self.candidates.update_norms(
                 state.largest_norm, state.representation, phi
             ),
@@ -148,7 +148,7 @@ class BanditSRL(PolicyAroundBase[BanditSRLState]):
     def refresh(self, state: BanditSRLState, history: History, key: Array) -> BanditSRLState:
         """Select the next candidate and rebuild its statistics from all past rounds."""
         if self.n_candidates == 1:
-            ridge = recompute(state.ridge, lam=self.agreed.lam)
+            ridge = recompute(state.ridge, lam=self.effective.lam)
             return state._replace(ridge=ridge, base=self.player.recompute(state.base))
         _check_same_rounds(state, history)
         select_key, base_key = jax.random.split(key)
@@ -156,7 +156,7 @@ class BanditSRL(PolicyAroundBase[BanditSRLState]):
         losses = self._loss(review.evidence)
         chosen = select_candidate(self._loss, losses, review.evidence, select_key)
         return BanditSRLState(
-            ridge=self._lighten(review.fits.ridge(chosen)),
+            ridge=self._drop_design(review.fits.ridge(chosen)),
             base=self._next_base(history, chosen, base_key),
             representation=chosen,
             active=review.evidence.active,
@@ -171,8 +171,8 @@ class BanditSRL(PolicyAroundBase[BanditSRLState]):
         return review_candidates(
             self.representations,
             history,
-            lam=self.agreed.lam,
-            sigma=self.agreed.sigma,
+            lam=self.effective.lam,
+            sigma=self.effective.sigma,
             delta=self.delta_after(state.ridge.n),
             level=level,
             offset=self._offset,
@@ -182,7 +182,7 @@ class BanditSRL(PolicyAroundBase[BanditSRLState]):
             among=state.active if self.rules.elimination_is_final else None,
         )
 
-    def _lighten(self, ridge: Ridge) -> Ridge:
+    def _drop_design(self, ridge: Ridge) -> Ridge:
         """Drop V: with several candidates, statistics are rebuilt from the history instead."""
         return ridge if self.n_candidates == 1 else ridge.without_design()
 
@@ -249,7 +249,7 @@ class BanditSRL(PolicyAroundBase[BanditSRLState]):
     def facts(self, state: BanditSRLState) -> Facts:
         """Return dimension, bounds and noise level of the current candidate."""
         m, norms = state.representation, state.largest_norm
-        return self.candidates.facts(m, state.ridge, norms, self.agreed.sigma)
+        return self.candidates.facts(m, state.ridge, norms, self.effective.sigma)
 
     def levels(self, state: BanditSRLState) -> tuple[Array, Array]:
         """Return delta / |Phi| for the test and delta_j / |Phi| for the base."""

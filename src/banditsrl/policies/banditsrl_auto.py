@@ -108,9 +108,10 @@ class BanditSRLAuto(TestedPolicy[AutoState]):
         above("gamma", self.gamma, 1.0)
         at_least("slack", self.slack, 0.0)
         at_least("tolerance", self.tolerance, 0.0)
-        if self.agreed.lam != self.learner.lam:
+        if self.effective.lam != self.learner.lam:
             raise InvalidArgument(
-                f"lam must be that of the learner, {self.learner.lam:g}, got {self.agreed.lam:g}."
+                f"lam must be that of the learner, {self.learner.lam:g}, "
+                f"got {self.effective.lam:g}."
             )
         if self.explorer.n_actions != self.learner.network.n_actions:
             raise InvalidArgument(
@@ -167,7 +168,7 @@ class BanditSRLAuto(TestedPolicy[AutoState]):
 
     def _test(self, state: AutoState, phi: Array, available: Array) -> Verdict:
         """Test the context in the embedding of the network."""
-        facts = self.learner.facts(state.network, self.agreed.sigma)
+        facts = self.learner.facts(state.network, self.effective.sigma)
         ridge = state.network.ridge
         verdict = self.certificate.test(ridge, phi, available, facts, self.delta_after(ridge.n))
         if not self.rules.waits_for_batch:

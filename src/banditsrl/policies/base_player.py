@@ -193,7 +193,7 @@ def make_player(
     return SharedStatistics(agreed) if warm_start else OwnStatistics(agreed)
 
 
-def keep_if(certified: ArrayLike, old: State, new: State) -> State:
+def keep_if_certified(certified: ArrayLike, old: State, new: State) -> State:
     """Return the old state if the round was certified, as the base did not play it, or the new."""
     return jax.tree.map(lambda before, after: jnp.where(certified, before, after), old, new)
 

@@ -24,7 +24,7 @@ from banditsrl.linear.ridge import (
 )
 from banditsrl.numerics.precision import in_float64
 from banditsrl.numerics.seed_axis import select_row
-from banditsrl.policies.base_player import Moment, keep_if
+from banditsrl.policies.base_player import Moment, keep_if_certified
 from banditsrl.policies.tested_policy import PolicyAroundBase
 from banditsrl.representations.conversion import optional_representation
 from banditsrl.selection.certificate import Certificate, Facts, known_or
@@ -94,7 +94,7 @@ class GLRT(PolicyAroundBase[GLRTState]):
         """Return empty statistics."""
         dim = self.embedding.dim
         return GLRTState(
-            ridge=empty_ridge(dim, self.agreed.lam),
+            ridge=empty_ridge(dim, self.effective.lam),
             base=self.player.init(dim, key),
             largest_norm=jnp.zeros((), dtype=jnp.float64),
         )
@@ -125,7 +125,7 @@ class GLRT(PolicyAroundBase[GLRTState]):
         taught = self.player.learn(state.base, context, phi, played, y)
         return GLRTState(
             ridge=add_sample(state.ridge, select_row(phi, played), y),
-            base=keep_if(certified, state.base, taught),
+            base=keep_if_certified(certified, state.base, taught),
             largest_norm=update_largest_norm(self.embedding, phi, state.largest_norm),
         )
 
@@ -138,7 +138,7 @@ class GLRT(PolicyAroundBase[GLRTState]):
         """
         base = self.player.refresh(state.base, history, key)
         return state._replace(
-            ridge=recompute(state.ridge, lam=self.agreed.lam), base=self.player.recompute(base)
+            ridge=recompute(state.ridge, lam=self.effective.lam), base=self.player.recompute(base)
         )
 
     @property
@@ -162,5 +162,5 @@ class GLRT(PolicyAroundBase[GLRTState]):
             dim=dim,
             L=known_or(self.embedding.L, state.largest_norm),
             B=known_or(self.embedding.B, jnp.sqrt((state.ridge.theta**2).sum())),
-            sigma=known_or(self.agreed.sigma, estimate_noise(state.ridge, dim)),
+            sigma=known_or(self.effective.sigma, estimate_noise(state.ridge, dim)),
         )

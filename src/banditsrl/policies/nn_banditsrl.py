@@ -28,7 +28,7 @@ from banditsrl.core.representation import Context, Representation
 from banditsrl.core.settings import setting
 from banditsrl.numerics.precision import in_float64
 from banditsrl.numerics.seed_axis import seeds_of_a_network
-from banditsrl.policies.base_player import Moment, keep_if
+from banditsrl.policies.base_player import Moment, keep_if_certified
 from banditsrl.policies.tested_policy import PolicyAroundBase
 from banditsrl.representations.network import Network
 from banditsrl.selection.certificate import Certificate
@@ -84,7 +84,7 @@ class NNBanditSRL(PolicyAroundBase[NNBanditSRLState]):
         return NetworkLearner(
             self.network,
             self.training,
-            lam=self.agreed.lam,
+            lam=self.effective.lam,
             refit=self.refit,
             refit_rate=self.refit_rate,
             guarded=self.guarded,
@@ -112,7 +112,7 @@ class NNBanditSRL(PolicyAroundBase[NNBanditSRLState]):
         network, ridge = state.network, state.network.ridge
         phi = self.learner.embed(network, context)
         available = check_mask(mask, phi.shape[0])
-        facts = self.learner.facts(network, self.agreed.sigma)
+        facts = self.learner.facts(network, self.effective.sigma)
         delta = self.delta_after(ridge.n)
         verdict = self.certificate.test(ridge, phi, available, facts, delta)
         if self.rules.waits_for_batch:
@@ -137,7 +137,7 @@ class NNBanditSRL(PolicyAroundBase[NNBanditSRLState]):
         taught = self.player.learn(state.base, phi, phi, played, y)
         return NNBanditSRLState(
             network=self.learner.learn(state.network, phi, played, y, jnp.asarray(certified)),
-            base=keep_if(certified, state.base, taught),
+            base=keep_if_certified(certified, state.base, taught),
         )
 
     @in_float64

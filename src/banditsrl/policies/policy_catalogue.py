@@ -11,8 +11,9 @@ from functools import partial
 from typing import Any, Protocol
 
 from banditsrl.arguments import count
+from banditsrl.core.adapters import as_task
 from banditsrl.core.policy import Policy
-from banditsrl.core.problem import Task
+from banditsrl.core.problem import ProblemLike, Task
 from banditsrl.core.representation import Representation
 from banditsrl.errors import InvalidArgument
 from banditsrl.policies.banditsrl import BanditSRL
@@ -67,7 +68,7 @@ NOT_SETTINGS = {"base", "representation", "representations", "network", "trainin
 
 
 def make_policy(
-    name: str, problem: Task, *, preset: str | None = None, **settings: Any
+    name: str, problem: Task | ProblemLike, *, preset: str | None = None, **settings: Any
 ) -> Policy[Any]:
     """Build a registered policy for a problem; `sigma` is the problem's noise level unless given.
 
@@ -84,7 +85,8 @@ def make_policy(
         'weak'
     """
     chosen = PRESETS["default" if preset is None else preset]
-    return POLICIES[name](problem, chosen(problem), **settings)
+    task = as_task(problem)
+    return POLICIES[name](task, chosen(task), **settings)
 
 
 def _make_alone(

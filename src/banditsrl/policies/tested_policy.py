@@ -39,15 +39,15 @@ class TestedPolicy(Policy[StateT]):
     conventions: str | None = setting(None, "paper or authors; by default the base's, else paper.")
 
     def __check_init__(self) -> None:
-        if self.agreed.sigma is not None:
-            positive("sigma", self.agreed.sigma)
-        positive("lam", self.agreed.lam)
-        probability("delta", self.agreed.delta)
+        if self.effective.sigma is not None:
+            positive("sigma", self.effective.sigma)
+        positive("lam", self.effective.lam)
+        probability("delta", self.effective.delta)
         at_least("delta_decay", self.delta_decay, 0.0)
         if self.glrt_scale is not None:
             at_least("glrt_scale", self.glrt_scale, 0.0)
         one_of("radius", self.radius, RADII)
-        one_of("conventions", self.agreed.conventions, tuple(CONVENTIONS))
+        one_of("conventions", self.effective.conventions, tuple(CONVENTIONS))
 
     @property
     def inherited(self) -> RidgeSettings:
@@ -55,7 +55,7 @@ class TestedPolicy(Policy[StateT]):
         return DEFAULTS
 
     @property
-    def agreed(self) -> RidgeSettings:
+    def effective(self) -> RidgeSettings:
         """Settings in effect: the values set here, and inherited values for the others."""
         other = self.inherited
         return RidgeSettings(
@@ -68,7 +68,7 @@ class TestedPolicy(Policy[StateT]):
     @property
     def rules(self) -> Conventions:
         """The object that the conventions name."""
-        return CONVENTIONS[self.agreed.conventions]
+        return CONVENTIONS[self.effective.conventions]
 
     @property
     @abstractmethod
@@ -78,7 +78,7 @@ class TestedPolicy(Policy[StateT]):
     def make_certificate(self, *, tie: float, refuses_twins: bool) -> Certificate:
         """Return the test with these settings."""
         return Certificate(
-            lam=self.agreed.lam,
+            lam=self.effective.lam,
             scale=self.glrt_scale,
             radius=self.radius,
             conventions=self.rules,
@@ -88,7 +88,7 @@ class TestedPolicy(Policy[StateT]):
 
     def delta_after(self, n: Array) -> Array:
         """Return delta of round n + 1, before it is divided among candidates."""
-        return self.agreed.delta / (n + 1.0) ** self.delta_decay
+        return self.effective.delta / (n + 1.0) ** self.delta_decay
 
 
 class PolicyAroundBase(TestedPolicy[StateT]):
@@ -119,8 +119,8 @@ class PolicyAroundBase(TestedPolicy[StateT]):
         return make_player(
             self.base_policy,
             warm_start=self.warm_start,
-            lam=self.agreed.lam,
-            conventions=self.agreed.conventions,
+            lam=self.effective.lam,
+            conventions=self.effective.conventions,
         )
 
     @property

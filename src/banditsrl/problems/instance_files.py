@@ -148,7 +148,7 @@ def _code_contexts(document: dict[str, Any], path: Path) -> Floats:
 def _read_representation(entry: Any, k: int, path: Path) -> tuple[Floats, Claim]:
     where = f"representations[{k}]"
     if not isinstance(entry, dict):
-        raise InvalidProblem(f"{path}: {where} must be an object, got {entry!r}.")
+        raise InvalidProblem(f"{path}: {where} must be an object, got {type(entry).__name__}.")
     _refuse_unknown_keys(entry, REPRESENTATION_KEYS, path, f"{where}.")
     realizable = entry.get("realizable", True)
     if not isinstance(realizable, bool):

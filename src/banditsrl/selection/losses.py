@@ -182,9 +182,14 @@ def as_loss(source: str | Loss, regret: RegretBound | None) -> Loss:
 
 
 def select_candidate(loss: Loss, losses: Array, evidence: Evidence, key: Array) -> Array:
-    """Return the active candidate of smallest loss, () index; ties are broken by the key."""
-    contenders = jnp.where(evidence.active, losses, jnp.inf)
+    """Return the active candidate of smallest loss, () index; ties are broken by the key.
+
+    A loss that is not a number counts as the largest one.
+    """
+    usable = evidence.active & ~jnp.isnan(losses)
+    contenders = jnp.where(usable, losses, jnp.inf)
     scale = jnp.where(evidence.active, loss.scale(evidence), 0.0).max()
     tied = contenders <= contenders.min() + LOSS_TIE * evidence.t * scale
+    tied = tied & evidence.active
     lots = jax.random.uniform(key, losses.shape, dtype=jnp.float32)
     return jnp.argmax(jnp.where(tied, lots, -1.0)).astype(jnp.int32)

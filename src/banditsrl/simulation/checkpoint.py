@@ -125,7 +125,7 @@ class FileCheckpoint:
         return self.path if batch == 0 else self.path.with_stem(f"{self.path.stem}-{batch}")
 
 
-def make_strong(tree: Any) -> Any:
+def drop_weak_types(tree: Any) -> Any:
     """Return the same arrays without weak types, which no file keeps."""
 
     def convert(leaf: Any) -> Any:

@@ -25,7 +25,7 @@ from banditsrl.numerics.partition import partition
 from banditsrl.numerics.precision import in_float64
 from banditsrl.numerics.seed_axis import seeds_of_a_network
 from banditsrl.simulation import loop, run_checks
-from banditsrl.simulation.checkpoint import Checkpoint, Slot, make_strong, unpack
+from banditsrl.simulation.checkpoint import Checkpoint, Slot, drop_weak_types, unpack
 from banditsrl.simulation.collecting import BatchOutcome, collect_result
 from banditsrl.simulation.dealing import deal_block, name_keys
 from banditsrl.simulation.loop import Carry, Game, Steps
@@ -163,7 +163,7 @@ def _run_batch(
         carry = loop.close_block(carry, whole, block)
         if last in plan.ends:
             carry, report = loop.end_phase(plan.game.policy, keys, np.asarray(last), carry)
-            carry = make_strong(carry)
+            carry = drop_weak_types(carry)
             reports.append(_copy_to_host(report))
         tell(last, carry.tally.regret)
         slot.save_if_due(last, (reports, carry))
@@ -181,7 +181,7 @@ def _start_or_resume(
     keeps_history = bool(plan.ends) and plan.policy.uses_history
     n_rows = ROWS * -(-len(plan.recorded) // ROWS)
     carry = loop.start_run(plan.game, keys, plan.horizon if keeps_history else 0, n_rows)
-    carry = make_strong(carry)
+    carry = drop_weak_types(carry)
     reports = [_copy_to_host(loop.report_state(plan.game.policy, keys, carry.state))]
     saved = slot.load()
     if saved is None:
