@@ -109,7 +109,11 @@ def _find_difference(written: Any, expected: dict[str, Any]) -> str:
     names = {**written, **expected}
     name = next(name for name in names if written.get(name) != expected.get(name))
     before, now = written.get(name), expected.get(name)
-    if isinstance(before, dict) and isinstance(now, dict) and now.get("class") != "partial":
+    if (
+        isinstance(before, dict)
+        and isinstance(now, dict)
+        and now.get("class") not in (None, "partial")
+    ):
         return f"{name}: {_find_difference(before, now)}"
     return f"{name} is not the same"
 
