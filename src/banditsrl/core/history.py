@@ -116,6 +116,16 @@ def resize(history: History, capacity: int) -> History:
     return History(contexts, actions, rewards, certified, jnp.asarray(history.n))
 
 
+def every_other(history: History, first: int) -> History:
+    """Return the rounds first, first + 2, first + 4 and so on as a history of their own.
+
+    Two such halves let one part of the rounds test what was learned from the other.
+    """
+    half: History = jax.tree.map(lambda buffer: buffer[first::2], history._replace(n=()))
+    n = (history.n + 1 - first) // 2
+    return resize(half._replace(n=n), -(-len(half.actions) // BLOCK) * BLOCK)
+
+
 def read_block(history: History, first: Any) -> History:
     """Return the block of rounds behind the first `first` rounds; it may be partly empty."""
 

@@ -4,6 +4,16 @@ The feature of (x, a) is psi(x), of dimension k, copied into the block of action
 matrix of these features is block-diagonal, with one k-by-k block V_a per action. Stored as A
 blocks, it costs A k^2 to score a context and k^2 to add a sample; the whole matrix would cost
 (A k)^2 for either.
+
+Ridge regression shrinks predictions towards zero, so its predictions depend on where the zero of
+the rewards is. `Scores.pull` undoes that. To shrink towards a location c instead, one would fit
+y - c and add c back, which predicts
+
+    psi . V^-1 (b - c sum psi) + c = psi . theta + c (1 - psi . V^-1 sum psi)
+
+and if the first coordinate of every psi is one, then sum psi = (V - lam I) e_1, so the factor of c
+is lam (V^-1 psi)_1, which needs no further statistics. It is lam V^-1_11 before any sample, which
+is one, and vanishes as samples arrive.
 """
 
 from typing import NamedTuple
@@ -29,8 +39,16 @@ def empty_blocks(n_actions: int, dim: int, lam: float) -> Blocks:
     return Blocks(lam * eye, eye / lam, zeros, zeros)
 
 
-def score_blocks(blocks: Blocks, psi: Array) -> tuple[Array, Array]:
-    """Return the values psi_a . theta_a (A,) and the norms ||psi_a||_{V_a^-1} (A,).
+class BlockScores(NamedTuple):
+    """Predictions and widths of every action in one context."""
+
+    values: Array  # (A,)  psi_a . theta_a
+    norms: Array  # (A,)  ||psi_a||_{V_a^-1}
+    pull: Array  # (A,)  (V_a^-1 psi_a)_1: times lam c, it moves the predictions to a location c
+
+
+def score_blocks(blocks: Blocks, psi: Array) -> BlockScores:
+    """Return the predictions and the widths of every action.
 
     Args:
         blocks: The statistics.
@@ -38,7 +56,8 @@ def score_blocks(blocks: Blocks, psi: Array) -> tuple[Array, Array]:
     """
     images = jnp.einsum("akj,aj->ak", blocks.inverse, psi)  # (A, k)  V_a^-1 psi_a
     squares = (images * psi).sum(1)
-    return (blocks.theta * psi).sum(1), jnp.sqrt(jnp.maximum(squares, 0.0))
+    values = (blocks.theta * psi).sum(1)
+    return BlockScores(values, jnp.sqrt(jnp.maximum(squares, 0.0)), images[:, 0])
 
 
 def add_block_sample(blocks: Blocks, psi: Array, action: Array, reward: Array) -> Blocks:

@@ -1,90 +1,117 @@
-"""BanditSRL over a portfolio: a mixture of embeddings explores, and a small trained one certifies.
+"""BanditSRL over a portfolio: five predictors share the choice, three of them certify.
 
-Wide embeddings (the columns together with random features of them) predict well after few rounds,
-but their dimension is far too large for a test. The last layer of a network has a dimension that is
-small enough for the test, once the network fits the rewards. The portfolio uses all of them:
+*Prediction.* The value of an action is the weighted mean of what five predictors say: ridge
+regression on the columns alone, on random waves and on random steps of them (`Wide`), boosted trees
+(`Trees`), and networks. The weights are those that would have predicted the explored rounds best
+(`stacking`).
 
-- *prediction*: the value of an action is the weighted mean of what the wide embeddings and the
-  network predict. The weights are those that would have predicted the explored rounds best
-  (`stacking`).
-- *exploration* is optimism: the width of the wide embeddings, ucb_scale ||psi||_{V^-1}, is added to
-  the value. The network's own width would be too small where it has not yet learned to distinguish
-  contexts.
-- *realizability*: the network is in Phi_t, and may certify, unless the mean of its squared errors
-  over all rounds exceeds the mixture's by more than the relative error `tolerance` plus `slack`
-  standard errors of the paired difference. This replaces alpha of the paper, which never eliminates
-  anything at such horizons.
-- *spectrum*: the network is trained with the spectral loss.
-- *the test*: a round is certified if the network is in Phi_t, its likelihood ratio passes the test,
-  and its action is both the action of largest value and the action that optimism would play. So a
-  certificate never stops exploration that optimism would still do.
+*Exploration* is optimism: the width of the ridge regressions is added to the value.
 
-The test has the tightest radius that theory allows (`radius="determinant"`). Its guarantee holds if
-the network is realizable; Phi_t and the agreement with the mixture can only find evidence against
-that. Unlike in the paper, the network is also trained on certified rounds, because their rewards
-show when a certificate is wrong. Mixture, width and Phi_t are heuristics.
+*Units.* Rewards count in their own standard deviations, columns in theirs, and the noise level is
+the mean squared error of the mixture on rewards that it had not seen. So no scale, shift or unit of
+rewards and columns matters.
+
+*Certificates* come from the predictors that need few rounds to be sure: the plain columns, the
+trees and the networks, mixed by weights of their own. Of trees and networks there are twins, each
+fitted to half of the rounds (`selection.twin_networks`). A round is certified if all of these hold:
+
+- there is a signal at all: the mixture predicts rewards better than their mean does. This is a
+  sequential test at level delta, valid at all times (`selection.signal_test`).
+- the gap between the action and every other one exceeds sqrt(2 log(1/delta)) times its error, plus
+  eps. The square of the error is the sum of the noise of the ridge regression and of the doubt. The
+  doubt is a quarter of the squared difference of what the twins say about the gap, averaged with
+  its mean over recent rounds, since one difference alone says little about a variance. And eps^2 is the excess of the squared error of these three predictors over that of all five, with a
+  margin: by so much the three may be wrong beyond noise.
+- all five together name the same action, and optimism would play it too.
+
+If rewards have the same mean everywhere, the first condition gives certificates with a probability
+of at most delta. The others are careful heuristics: no theorem says that a certified action is the
+best one. An audit (`Watched`) measures what certified rounds lose, whatever the model.
 """
 
 from dataclasses import KW_ONLY
 from typing import NamedTuple
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jax import Array
 from jax.typing import ArrayLike
 
-from banditsrl.arguments import above, at_least, check_action, check_mask, check_reward
+from banditsrl.arguments import above, at_least, check_action, check_mask, check_reward, probability
 from banditsrl.core.actions import draw_best
 from banditsrl.core.history import History
-from banditsrl.core.policy import Choice, RidgeSettings
+from banditsrl.core.policy import Choice, Policy
 from banditsrl.core.representation import Context, Representation
 from banditsrl.core.settings import setting
 from banditsrl.errors import InvalidArgument
 from banditsrl.numerics.precision import in_float64
 from banditsrl.numerics.seed_axis import seeds_of_a_network
-from banditsrl.policies.tested_policy import DEFAULTS, TestedPolicy
 from banditsrl.policies.wide_ucb import WideState, WideUCB
-from banditsrl.selection.certificate import Certificate, Verdict
-from banditsrl.selection.network_learner import NetworkLearner, NetworkState
-from banditsrl.selection.stacking import (
-    MEMORY,
-    Stack,
-    add_predictions,
-    empty_stack,
-    fade,
-    fit_weights,
-)
+from banditsrl.representations.trees import Trees, TreeWeights
+from banditsrl.selection.certificate import Verdict
+from banditsrl.selection.network_learner import NetworkState
+from banditsrl.selection.reward_scale import anchored
+from banditsrl.selection.signal_test import SignalTest, add_to_test, empty_test, found_signal
+from banditsrl.selection.stacking import MEMORY, Stack, add_errors, empty_stack, fade, fit_weights
+from banditsrl.selection.twin_networks import TwinNetworks, split
+
+SOME_WEIGHT = 0.1
+"""A predictor of at least this weight counts as active in reports."""
 
 
-class ErrorComparison(NamedTuple):
-    """Sums over rounds of the squared error of the network minus the mixture's.
-
-    Earlier phases count less.
-    """
+class Errors(NamedTuple):
+    """Sums over rounds of squared errors on unseen rewards; earlier phases count less."""
 
     n: Array
-    total: Array
-    squares: Array
     mixture: Array  # sum of the squared errors of the mixture
+    excess: Array  # sum of the squared error of the certifying predictors minus the mixture's
+    squares: Array  # sum of the squares of that difference
+    doubt: Array  # sum of the squared error of a gap, as the twins show it
 
 
 class AutoState(NamedTuple):
-    """State of the portfolio; the network is the last of its E embeddings."""
+    """State of the portfolio; its E predictors are the wide embeddings, the trees, the networks."""
 
     explorer: WideState
-    network: NetworkState
+    trees: TreeWeights  # of both twins
+    networks: NetworkState  # of both twins
+    location: Array  # () what the networks' rewards have subtracted, beyond the anchor
+    scale: Array  # () what they are divided by; zero while all rewards are equal
     stack: Stack
     weights: Array  # (E,)
-    comparison: ErrorComparison
-    may_certify: Array  # () whether the network is in Phi_t
+    small: Stack  # of the certifying predictors
+    small_weights: Array  # (3,)
+    errors: Errors
+    signal: SignalTest
+    has_signal: Array  # ()
 
 
-class BanditSRLAuto(TestedPolicy[AutoState]):
-    """A portfolio of wide embeddings and a network: all of them predict, the network certifies.
+class Opinions(NamedTuple):
+    """What the portfolio thinks of one context; predictions are of rewards minus the anchor."""
+
+    values: Array  # (E, A) predictions
+    width: Array  # (A,) of optimism
+    twins: Array  # (2, 3, A) predictions of the certifying predictors, in both versions
+    noise: Array  # (A,) squared error of the first of them, in units of sigma^2
+    phi: Array  # (2, A, d) embeddings of the networks
+
+
+class Gaps(NamedTuple):
+    """By how much the greedy action of the certifying predictors is better than the others."""
+
+    greedy: Array  # ()
+    gaps: Array  # (A,)
+    doubt: Array  # (A,) squared error of the gap, as the twins show it
+
+
+class BanditSRLAuto(Policy[AutoState]):
+    """A portfolio of ridge regressions, trees and networks that certifies what it is sure of.
 
     Args:
         explorer: The wide embeddings, and the scale of their width.
-        learner: The network and its training.
+        trees: The boosted trees.
+        networks: The two networks and their training; their inputs are the standardised columns.
 
     Example:
         >>> import banditsrl
@@ -96,85 +123,100 @@ class BanditSRLAuto(TestedPolicy[AutoState]):
     """
 
     explorer: WideUCB
-    learner: NetworkLearner
+    trees: Trees
+    networks: TwinNetworks
     _: KW_ONLY
+    sigma: float | None = setting(None, "Noise level of the rewards; None means estimated.")
+    delta: float = setting(0.01, "Level of the certificates.")
     gamma: float = setting(1.2, "Growth of the phases.")
-    slack: float = setting(
-        2.0, "Standard errors by which the network's error may exceed the mixture's."
-    )
-    tolerance: float = setting(0.25, "Additional relative error that is tolerated.")
+    slack: float = setting(2.0, "Standard errors by which the excess error is enlarged.")
+    certifies: bool = setting(True, "Whether rounds may be certified.")
 
     def __check_init__(self) -> None:
         above("gamma", self.gamma, 1.0)
         at_least("slack", self.slack, 0.0)
-        at_least("tolerance", self.tolerance, 0.0)
-        if self.effective.lam != self.learner.lam:
+        probability("delta", self.delta)
+        counts = [self.explorer.n_actions, self.trees.n_actions, self.networks.n_actions]
+        if len(set(counts)) > 1:
             raise InvalidArgument(
-                f"lam must be that of the learner, {self.learner.lam:g}, "
-                f"got {self.effective.lam:g}."
+                "explorer, trees and networks must have the same number of actions, "
+                f"got {counts[0]}, {counts[1]} and {counts[2]}."
             )
-        if self.explorer.n_actions != self.learner.network.n_actions:
-            raise InvalidArgument(
-                "explorer and learner must have the same number of actions, "
-                f"got {self.explorer.n_actions} and {self.learner.network.n_actions}."
-            )
-
-    @property
-    def inherited(self) -> RidgeSettings:
-        """The network's ridge parameter, and the defaults otherwise."""
-        return DEFAULTS._replace(lam=self.learner.lam)
-
-    @property
-    def certificate(self) -> Certificate:
-        """The test on the embedding of the network."""
-        return self.make_certificate(tie=self.rules.tie_of_networks, refuses_twins=True)
 
     @in_float64
     def init(self, key: Array) -> AutoState:
-        """Return empty statistics and fresh weights; the network may not certify yet."""
-        stack = empty_stack(len(self.explorer.wides) + 1)
+        """Return empty statistics and fresh weights."""
+        stack, small = empty_stack(len(self.explorer.wides) + 2), empty_stack(3)
         weights_key, _ = jax.random.split(key)
+        zero = jnp.zeros((), dtype=jnp.float64)
         return AutoState(
             explorer=self.explorer.init(key),
-            network=self.learner.init(weights_key),
+            trees=jax.tree.map(lambda leaf: jnp.stack([leaf, leaf]), self.trees.init()),
+            networks=self.networks.init(weights_key),
+            location=zero,
+            scale=zero,
             stack=stack,
             weights=fit_weights(stack),
-            comparison=ErrorComparison(*jnp.zeros((4,), dtype=jnp.float64)),
-            may_certify=jnp.zeros((), dtype=bool),
+            small=small,
+            small_weights=fit_weights(small),
+            errors=Errors(zero, zero, zero, zero, zero),
+            signal=empty_test(),
+            has_signal=jnp.zeros((), dtype=bool),
         )
 
     @in_float64
     def act(self, state: AutoState, context: Context, mask: ArrayLike | None, key: Array) -> Choice:
-        """Play optimistically on the mixture; certify if the test passes and all agree."""
-        phi = self.learner.embed(state.network, context)
-        available = check_mask(mask, phi.shape[0])
-        values, width = self._predict(state, context, phi)
-        predicted = jnp.where(available, state.weights @ values, -jnp.inf)
-        action, pmf = draw_best(predicted + width, key)
-        verdict = self._test(state, phi, available)
-        agreed = (jnp.argmax(predicted) == verdict.greedy) & (action == verdict.greedy)
-        counts = (state.may_certify & agreed) | (available.sum() == 1)
-        certified = verdict.certified & counts
-        used = jnp.where(certified, len(state.weights) - 1, jnp.argmax(state.weights))
+        """Play optimistically on the mixture; certify if the conditions hold."""
+        opinions = self._consult(state, context)
+        available = check_mask(mask, opinions.width.shape[0])
+        predicted = jnp.where(available, state.weights @ opinions.values, -jnp.inf)
+        action, pmf = draw_best(predicted + opinions.width, key)
+        verdict = self._test(state, opinions, available)
+        agrees = (jnp.argmax(predicted) == verdict.greedy) & (action == verdict.greedy)
+        certified = (verdict.certified & agrees) | (available.sum() == 1)
+        used = jnp.argmax(state.weights)
         final = verdict._replace(certified=certified)
         return final.override(action, pmf, used.astype(jnp.int32))
 
-    def _predict(self, state: AutoState, context: Context, phi: Array) -> tuple[Array, Array]:
-        """Return every embedding's prediction for every action (E, A), and the width (A,)."""
-        values, norms = self.explorer.score(state.explorer, context)
-        own = (phi * state.network.ridge.theta).sum(1)
-        width = self.explorer.ucb_scale * (state.explorer.weights @ norms)
-        return jnp.vstack([values, own]), width
+    def _consult(self, state: AutoState, context: Context) -> Opinions:
+        """Ask every predictor."""
+        z = self._standardise(state.explorer, context)
+        phi = self.networks.embed(state.networks, self._as_input(z))
+        wide, widths = self.explorer.score(state.explorer, context)
+        nets = state.location + state.scale * self.networks.predict(state.networks, phi)
+        trees = jax.vmap(lambda one: self.trees.predict(one, z.ravel()))(state.trees)
+        plain = jnp.stack([wide[0], wide[0]])
+        unit = self.explorer.ucb_scale * state.explorer.rewards.deviation
+        return Opinions(
+            values=jnp.vstack([wide, trees.mean(0), nets.mean(0)]),
+            width=state.explorer.weights @ widths,
+            twins=jnp.stack([plain, trees, nets], axis=1),
+            noise=(widths[0] / jnp.where(unit > 0, unit, 1.0)) ** 2,
+            phi=phi,
+        )
 
-    def _test(self, state: AutoState, phi: Array, available: Array) -> Verdict:
-        """Test the context in the embedding of the network."""
-        facts = self.learner.facts(state.network, self.effective.sigma)
-        ridge = state.network.ridge
-        verdict = self.certificate.test(ridge, phi, available, facts, self.delta_after(ridge.n))
-        if not self.rules.waits_for_batch:
-            return verdict
-        ready = self.learner.has_batch(state.network)
-        return verdict._replace(certified=verdict.certified & ready)
+    def _compare(self, state: AutoState, opinions: Opinions, available: Array) -> Gaps:
+        """Compare the action that the certifying predictors prefer with all others."""
+        both = jnp.einsum("e,kea->ka", state.small_weights, opinions.twins)  # (2, A)
+        greedy = jnp.argmax(jnp.where(available, both.mean(0), -jnp.inf))
+        each = both[:, greedy][:, None] - both
+        return Gaps(greedy, each.mean(0), (each[0] - each[1]) ** 2 / 4.0)
+
+    def _test(self, state: AutoState, opinions: Opinions, available: Array) -> Verdict:
+        """Test whether the action that the certifying predictors prefer is surely the best."""
+        found = self._compare(state, opinions, available)
+        sigma = self._noise(state.errors) if self.sigma is None else jnp.asarray(self.sigma)
+        ridge = (state.small_weights[0] * sigma) ** 2
+        noise = ridge * (opinions.noise[found.greedy] + opinions.noise)
+        usual = state.errors.doubt / jnp.maximum(state.errors.n, 1.0)
+        errors = jnp.sqrt(noise + (found.doubt + usual) / 2.0)
+        errors = jnp.where(errors > 0, errors, 1.0)
+        rivals = available & (jnp.arange(len(available)) != found.greedy)
+        thresholds = jnp.sqrt(2.0 * jnp.log(1.0 / self.delta)) + self._misfit(state.errors) / errors
+        ratios = jnp.where(rivals, found.gaps / errors, jnp.inf)
+        nearest = jnp.argmin(ratios / thresholds)
+        certified = (ratios > thresholds).all() & state.has_signal & (state.scale > 0) & self.certifies
+        return Verdict(found.greedy, certified, ratios[nearest], thresholds[nearest])
 
     @in_float64
     def learn(
@@ -185,55 +227,109 @@ class BanditSRLAuto(TestedPolicy[AutoState]):
         reward: ArrayLike,
         certified: ArrayLike = False,
     ) -> AutoState:
-        """Add the errors of the predictions; the wide embeddings and the network learn."""
-        phi = self.learner.embed(state.network, context)
-        played, y = check_action(action, phi.shape[0]), check_reward(reward)
-        predicted = self._predict(state, context, phi)[0][:, played]  # (E,)
-        mixture = (state.weights @ predicted - y) ** 2
-        difference = (predicted[-1] - y) ** 2 - mixture
-        more = ErrorComparison(jnp.ones(()), difference, difference * difference, mixture)
+        """Add the errors of the predictions; the wide embeddings and the networks learn."""
+        opinions = self._consult(state, context)
+        played = jnp.asarray(check_action(action, opinions.width.shape[0]))
+        rewards, y = anchored(state.explorer.rewards, check_reward(reward))
+        errors = opinions.values[:, played] - y  # (E,)
+        small = opinions.twins.mean(0)[:, played] - y  # (3,)
         certified = jnp.asarray(certified)
-        return AutoState(
-            explorer=self.explorer.learn(state.explorer, context, played, y, certified),
-            network=self.learner.learn(state.network, phi, played, y, certified),
-            stack=add_predictions(state.stack, predicted, y, ~certified),
-            weights=state.weights,
-            comparison=jax.tree.map(jnp.add, state.comparison, more),
-            may_certify=state.may_certify,
+        scaled = jnp.where(state.scale > 0, (y - state.location) / state.scale, 0.0)
+        mixture = state.weights @ errors
+        return state._replace(
+            explorer=self.explorer.learn(state.explorer, context, played, reward, certified),
+            networks=self.networks.learn(state.networks, opinions.phi, played, scaled, certified),
+            stack=add_errors(state.stack, errors, ~certified),
+            small=add_errors(state.small, small, ~certified),
+            errors=self._add_errors(state, opinions, mixture, state.small_weights @ small),
+            signal=add_to_test(state.signal, mixture + y, y, rewards.mean, rewards.deviation),
         )
+
+    def _add_errors(
+        self, state: AutoState, opinions: Opinions, mixture: Array, small: Array
+    ) -> Errors:
+        """Add the errors of the mixtures, and the doubt about the gap to the second best."""
+        found = self._compare(state, opinions, jnp.ones(opinions.width.shape, dtype=bool))
+        others = jnp.arange(len(found.gaps)) != found.greedy
+        second = jnp.argmin(jnp.where(others, found.gaps, jnp.inf))
+        excess = small**2 - mixture**2
+        more = (jnp.ones(()), mixture**2, excess, excess**2, found.doubt[second])
+        return Errors(*(old + new for old, new in zip(state.errors, more, strict=True)))
 
     @in_float64
     def refresh(self, state: AutoState, history: History, key: Array) -> AutoState:
-        """Fit the weights, decide whether the network is in Phi_t, and train the network."""
+        """Fit the weights and the trees, and train the networks."""
         explorer_key, network_key = jax.random.split(key)
-        train_key, _ = jax.random.split(network_key)
-        faded = [MEMORY * value for value in state.comparison]
+        explorer = self.explorer.refresh(state.explorer, history, explorer_key)
+        rewards = explorer.rewards
+        scale = jnp.where(rewards.deviation > 0, rewards.deviation, 1.0)
+        columns = jax.vmap(lambda context: self._standardise(explorer, context))(history.contexts)
+        scaled = (history.rewards - rewards.anchor - rewards.mean) / scale
+        halves = split(history._replace(contexts=columns, rewards=scaled))
+        inputs = jax.vmap(jax.vmap(self._as_input))(halves.contexts)
+        networks = self.networks.train(
+            state.networks, halves._replace(contexts=inputs), network_key
+        )
+        trees = self._fit_trees(halves, jax.random.split(explorer_key))
         return AutoState(
-            explorer=self.explorer.refresh(state.explorer, history, explorer_key),
-            network=self.learner.train(state.network, history, train_key),
+            explorer=explorer,
+            trees=_rescale(trees, rewards.mean, scale),
+            networks=networks,
+            location=rewards.mean,
+            scale=rewards.deviation,
             stack=fade(state.stack),
             weights=fit_weights(state.stack),
-            comparison=ErrorComparison(*faded),
-            may_certify=self.learner.has_batch(state.network) & self._fits(state.comparison),
+            small=fade(state.small),
+            small_weights=fit_weights(state.small),
+            errors=jax.tree.map(lambda value: MEMORY * value, state.errors),
+            signal=state.signal,
+            has_signal=found_signal(state.signal, jnp.asarray(self.delta)),
         )
 
-    def _fits(self, comparison: ErrorComparison) -> Array:
-        """Return whether the network predicts about as well as the mixture."""
-        n, total, squares, mixture = comparison
-        n = jnp.maximum(n, 1.0)
-        mean = total / n
-        error = jnp.sqrt(jnp.maximum(squares / n - mean * mean, 0.0) / n)
-        return mean <= self.slack * error + self.tolerance * mixture / n
+    def _fit_trees(self, halves: History, keys: Array) -> TreeWeights:
+        """Fit each twin to its half of the rounds."""
+
+        def fit(part: tuple[History, Array]) -> TreeWeights:
+            half, key = part
+            valid = (jnp.arange(len(half.actions)) < half.n).astype(jnp.float64)
+            flat = half.contexts.reshape(len(half.actions), -1)
+            return self.trees.fit(key, flat, half.actions, half.rewards, valid)
+
+        fitted: TreeWeights = jax.lax.map(fit, (halves, keys))
+        return fitted
+
+    def _standardise(self, explorer: WideState, context: Context) -> Array:
+        """Return the standardised columns of a context, (R, m)."""
+        return self.explorer.wides[0].at(explorer.learners[0].scaling).standardise(context)
+
+    def _as_input(self, z: Array) -> Array:
+        """Return the columns as the networks take them: one vector, or one for each action."""
+        return (z[0] if len(z) == 1 else z).astype(jnp.float32)
+
+    def _noise(self, errors: Errors) -> Array:
+        """Return an upper limit of the noise level, from the errors on unseen rewards."""
+        n = jnp.maximum(errors.n, 1.0)
+        return jnp.sqrt(errors.mixture / n * (1.0 + 2.0 * jnp.sqrt(2.0 / n)))
+
+    def _misfit(self, errors: Errors) -> Array:
+        """Return by how much the networks may be wrong beyond noise, eps."""
+        n = jnp.maximum(errors.n, 1.0)
+        mean = errors.excess / n
+        deviation = jnp.sqrt(jnp.maximum(errors.squares / n - mean * mean, 0.0) / n)
+        return jnp.sqrt(jnp.maximum(mean + self.slack * deviation, 0.0))
 
     def report(self, state: AutoState) -> dict[str, Array]:
-        """Return the embedding of largest weight, all weights, Phi_t, and the spectral loss."""
-        always = jnp.ones(len(state.weights) - 1, dtype=bool)
+        """Return the predictor of largest weight, all weights, and the spectral loss."""
         return {
             "representation": jnp.argmax(state.weights).astype(jnp.int32),
             "weights": state.weights,
-            "active": jnp.append(always, state.may_certify),
-            "loss": state.network.loss,
-            "lambda_min": state.network.lambda_min,
+            "active": state.weights >= SOME_WEIGHT,
+            "small_weights": state.small_weights,
+            "loss": state.networks.loss.mean(),
+            "lambda_min": state.networks.lambda_min.min(),
+            "sigma": self._noise(state.errors),
+            "eps": self._misfit(state.errors),
+            "signal": state.has_signal,
         }
 
     @property
@@ -243,15 +339,20 @@ class BanditSRLAuto(TestedPolicy[AutoState]):
 
     @property
     def uses_history(self) -> bool:
-        """True: the network is trained on all rounds."""
+        """True: trees and networks are fitted to all rounds."""
         return True
 
     @property
     def embeddings(self) -> tuple[Representation, ...]:
-        """The inputs of the network, against which contexts are checked."""
-        return (self.learner.network.inputs,)
+        """The inputs of the wide embeddings, against which contexts are checked."""
+        return self.explorer.embeddings[:1]
 
     @property
     def seeds_at_once(self) -> int | None:
         """One on a CPU, which training one network keeps busy."""
         return seeds_of_a_network()
+
+
+def _rescale(trees: TreeWeights, location: Array, scale: Array) -> TreeWeights:
+    """Return trees that predict location + scale times what they predict now."""
+    return trees._replace(values=scale * trees.values, base=location + scale * trees.base)

@@ -32,11 +32,15 @@ from banditsrl.policies.presets import PORTFOLIO, PRESETS, Settings
 from banditsrl.policies.uniform import Uniform
 from banditsrl.policies.wide_ucb import WideUCB
 from banditsrl.registry import Registry
+from banditsrl.representations.coded import Coded
 from banditsrl.representations.fourier import Fourier
+from banditsrl.representations.mapped import Given
 from banditsrl.representations.network import Network
+from banditsrl.representations.trees import Trees
 from banditsrl.representations.wide import KINDS, Wide
 from banditsrl.selection.network_learner import NetworkLearner
 from banditsrl.selection.training import Training
+from banditsrl.selection.twin_networks import TwinNetworks
 
 
 class PolicyMaker(Protocol):
@@ -63,6 +67,8 @@ MAXIMUM_LIKELIHOOD: Settings = {"loss": "none", "glrt_scale": None}
 NOT_SETTINGS = {"base", "representation", "representations", "network", "training", "wides"} | {
     "explorer",
     "learner",
+    "trees",
+    "networks",
 }
 """Fields that are parts of a policy, not settings."""
 
@@ -185,15 +191,24 @@ def _make_auto(
     parts: list[type[Any]] = [BanditSRLAuto, NetworkLearner, Training, Network, WideUCB]
     shares = _share_out(settings, parts, task, {**preset, **PORTFOLIO})
     outer, learner, training, network, explorer = shares
-    inputs = _pick(task, representation)
-    # Presets concern the network only, so the explorer has no settings but those given by name.
+    # The noise level is estimated, and presets concern the networks only, unless given by name.
+    outer = {k: v for k, v in outer.items() if k in settings}
     explorer = {k: v for k, v in explorer.items() if k in settings}
-    learner["lam"] = outer.get("lam") or 1.0
+    inputs = _pick(task, representation)
     random = {"n_features": n_features, "seed": feature_seed}
-    wides = tuple(Wide(inputs, kind=kind, **random) for kind in KINDS)
+    columns = Wide(inputs, n_features=0)
+    wides = (columns, *(Wide(inputs, kind=kind, **random) for kind in KINDS))
+    code = inputs.code if isinstance(inputs, Coded) else "one-hot"
+    if columns.n_rows == 1:
+        scaled: Representation = Coded(
+            n_actions=task.n_actions, code=code, n_columns=columns.n_columns
+        )
+    else:
+        scaled = Given(n_actions=task.n_actions, dim=columns.n_columns)
     return BanditSRLAuto(
         WideUCB(wides, **explorer),
-        NetworkLearner(Network(inputs, **network), Training(**training), **learner),
+        Trees(task.n_actions, columns.n_rows * columns.n_columns),
+        TwinNetworks(NetworkLearner(Network(scaled, **network), Training(**training), **learner)),
         **outer,
     )
 

@@ -3,13 +3,19 @@
 It predicts well after few rounds. With several embeddings (`Wide`) the index of an action is the
 weighted mean of their indices,
 
-    sum_e w_e (psi_e . theta_{e,a} + ucb_scale ||psi_e||_{V_{e,a}^-1}).
+    sum_e w_e (f_e(x, a) + ucb_scale s ||psi_e||_{V_{e,a}^-1}),
 
-Each embedding predicts every reward before it is seen. At the end of a phase the weights w, which
+where f is the ridge prediction, shrunk towards the mean of all rewards (see `linear.blocks`), and s
+is the standard deviation of the rewards. So rewards y and a y + b give the same actions, for every
+a > 0. Each embedding predicts every reward before it is seen. At the end of a phase the weights w, which
 are non-negative and sum to one, are those with the least squared error of the mixture over the
-explored rounds, where earlier phases count less. The constant scale of the width is a heuristic for
-rewards of order one, far below the theoretical scale. Columns are scaled by the contexts seen in
-the first phases, up to `n_scaling` rounds; after that the embeddings do not change.
+explored rounds, where earlier phases count less. The constant scale of the width is a heuristic,
+far below the theoretical scale.
+
+Columns are scaled by a sample of `n_scaling` of the contexts seen so far. The scaling is fitted at
+every phase end up to that many rounds, and later only where it has become wrong: a column that was
+constant varies by now, or has moved or spread far beyond what was known. All rounds are then
+embedded again.
 """
 
 from dataclasses import KW_ONLY
@@ -37,6 +43,7 @@ from banditsrl.core.settings import setting
 from banditsrl.errors import InvalidArgument
 from banditsrl.linear.blocks import (
     Blocks,
+    BlockScores,
     add_block_sample,
     empty_blocks,
     recompute_blocks,
@@ -45,7 +52,12 @@ from banditsrl.linear.blocks import (
 from banditsrl.numerics.precision import in_float64
 from banditsrl.numerics.seed_axis import seeds_of_a_network
 from banditsrl.representations.wide import Scaling, Wide
-from banditsrl.selection.stacking import Stack, add_predictions, empty_stack, fade, fit_weights
+from banditsrl.selection.reward_scale import RewardScale, add_reward, anchored, empty_scale
+from banditsrl.selection.stacking import Stack, add_errors, empty_stack, fade, fit_weights
+
+SHIFT = 3.0
+"""A column is scaled anew when it has moved by this many deviations, or its deviation has changed
+by this factor."""
 
 
 class WideLearner(NamedTuple):
@@ -59,8 +71,10 @@ class WideState(NamedTuple):
     """State of WideUCB with E embeddings."""
 
     learners: tuple[WideLearner, ...]
+    rewards: RewardScale
     stack: Stack
     weights: Array  # (E,) weights of the embeddings
+    is_scaled: Array  # () whether the columns have been scaled
 
 
 class WideUCB(Policy[WideState]):
@@ -72,10 +86,12 @@ class WideUCB(Policy[WideState]):
 
     wides: tuple[Wide, ...]
     _: KW_ONLY
-    ucb_scale: float = setting(0.3, "Width of the confidence bound, for rewards of order one.")
+    ucb_scale: float = setting(
+        0.7, "Width of the confidence bound, in standard deviations of the rewards."
+    )
     lam: float = setting(0.1, "Ridge parameter lambda.")
     gamma: float = setting(2.0, "Growth of the phases.")
-    n_scaling: int = setting(500, "Number of rounds whose contexts scale the columns.")
+    n_scaling: int = setting(500, "Number of contexts by which the columns are scaled.")
 
     def __check_init__(self) -> None:
         if not self.wides or len({wide.n_actions for wide in self.wides}) > 1:
@@ -96,14 +112,15 @@ class WideUCB(Policy[WideState]):
             for wide in self.wides
         )
         stack = empty_stack(len(learners))
-        return WideState(learners, stack, fit_weights(stack))
+        unscaled = jnp.zeros((), dtype=bool)
+        return WideState(learners, empty_scale(), stack, fit_weights(stack), unscaled)
 
     @in_float64
     def act(self, state: WideState, context: Context, mask: ArrayLike | None, key: Array) -> Choice:
         """Play the available action of largest index, ties at random."""
         available = check_mask(mask, self.wides[0].n_actions)
-        values, norms = self.score(state, context)
-        index = state.weights @ (values + self.ucb_scale * norms)
+        values, widths = self.score(state, context)
+        index = state.weights @ (values + widths)
         return Choice.without_test(*draw_best(jnp.where(available, index, -jnp.inf), key))
 
     @in_float64
@@ -115,36 +132,53 @@ class WideUCB(Policy[WideState]):
         reward: ArrayLike,
         certified: ArrayLike = False,
     ) -> WideState:
-        """Add the predictions to the stack, and the sample to the block of its action."""
+        """Add the errors to the stack, and the sample to the block of its action."""
         played = jnp.asarray(check_action(action, self.wides[0].n_actions))
-        y = check_reward(reward)
-        learners, predictions = [], []
+        rewards, y = anchored(state.rewards, check_reward(reward))
+        learners, errors = [], []
         for wide, (scaling, blocks) in zip(self.wides, state.learners, strict=True):
             psi = wide.at(scaling).embed(context)[played]
-            predictions.append(psi @ blocks.theta[played])
+            pull = blocks.inverse[played, 0] @ psi
+            errors.append(psi @ blocks.theta[played] + self.lam * pull * rewards.mean - y)
             learners.append(WideLearner(scaling, add_block_sample(blocks, psi, played, y)))
         explored = ~jnp.asarray(certified)
-        stack = add_predictions(state.stack, jnp.stack(predictions), y, explored)
-        return WideState(tuple(learners), stack, state.weights)
+        return WideState(
+            learners=tuple(learners),
+            rewards=add_reward(rewards, y),
+            stack=add_errors(state.stack, jnp.stack(errors), explored),
+            weights=state.weights,
+            is_scaled=state.is_scaled,
+        )
 
     @in_float64
     def refresh(self, state: WideState, history: History, key: Array) -> WideState:
-        """Fit the weights; in early phases, also rescale the columns and embed all rounds again."""
+        """Fit the weights; where the scaling is wrong, rescale and embed all rounds again."""
         del key
+        anchor = state.rewards.anchor
         learners = tuple(
-            self._refresh_learner(wide, learner, history)
+            self._refresh_learner(wide, learner, history, anchor, state.is_scaled)
             for wide, learner in zip(self.wides, state.learners, strict=True)
         )
-        return WideState(learners, fade(state.stack), fit_weights(state.stack))
+        return WideState(
+            learners=learners,
+            rewards=state.rewards,
+            stack=fade(state.stack),
+            weights=fit_weights(state.stack),
+            is_scaled=state.is_scaled | (history.n > 0),
+        )
 
     def score(self, state: WideState, context: Context) -> tuple[Array, Array]:
-        """Return values and norms of every action under every embedding, (E, A) each."""
+        """Return what every embedding predicts of every action, and the widths, (E, A) each.
+
+        Predictions are of rewards minus the anchor.
+        """
         found = [
             score_blocks(learner.blocks, wide.at(learner.scaling).embed(context))
             for wide, learner in zip(self.wides, state.learners, strict=True)
         ]
-        values, norms = (jnp.stack(part) for part in zip(*found, strict=True))
-        return values, norms
+        scores = BlockScores(*(jnp.stack(part) for part in zip(*found, strict=True)))
+        values = scores.values + self.lam * state.rewards.mean * scores.pull
+        return values, self.ucb_scale * state.rewards.deviation * scores.norms
 
     @property
     def phase_growth(self) -> float | None:
@@ -166,32 +200,50 @@ class WideUCB(Policy[WideState]):
         """One on a CPU, which the blocks of one seed keep busy."""
         return seeds_of_a_network()
 
-    def _refresh_learner(self, wide: Wide, learner: WideLearner, history: History) -> WideLearner:
+    def _refresh_learner(
+        self, wide: Wide, learner: WideLearner, history: History, anchor: Array, is_scaled: Array
+    ) -> WideLearner:
         """Return one embedding at the end of a phase; V^-1 and theta are always recomputed."""
+        found = self._fit_scaling(wide, history)
+        keeps = is_scaled & (history.n > self.n_scaling) & ~_is_wrong(learner.scaling, found)
 
         def scale_anew() -> WideLearner:
-            first = jax.tree.map(lambda buffer: buffer[: self.n_scaling], history.contexts)
-            rows = jax.vmap(wide.rows)(first)  # (n, R, m)
-            valid = jnp.repeat(jnp.arange(len(rows)) < history.n, rows.shape[1])
-            scaling = wide.fit_scaling(rows.reshape(-1, wide.n_columns), valid)
-            return WideLearner(scaling, self._sum_history(wide.at(scaling), history))
+            return WideLearner(found, self._sum_history(wide.at(found), history, anchor))
 
-        is_settled = (history.n == 0) | (history.n > self.n_scaling)
-        scaling, blocks = jax.lax.cond(is_settled, lambda: learner, scale_anew)
+        scaling, blocks = jax.lax.cond(keeps | (history.n == 0), lambda: learner, scale_anew)
         return WideLearner(scaling, recompute_blocks(blocks))
 
-    def _sum_history(self, wide: Wide, history: History) -> Blocks:
+    def _fit_scaling(self, wide: Wide, history: History) -> Scaling:
+        """Return the scaling by contexts that are spread evenly over the history."""
+        size = min(self.n_scaling, history.capacity)
+        places = jnp.arange(size)
+        n = jnp.maximum(history.n, 1)
+        spread = jnp.where(n > size, (places * (n / size)).astype(int), jnp.minimum(places, n - 1))
+        sample = jax.tree.map(lambda buffer: buffer[spread], history.contexts)
+        rows = jax.vmap(wide.rows)(sample)  # (size, R, m)
+        valid = jnp.repeat(places < n, rows.shape[1])
+        return wide.fit_scaling(rows.reshape(-1, wide.n_columns), valid)
+
+    def _sum_history(self, wide: Wide, history: History, anchor: Array) -> Blocks:
         """Return the sums of all rounds in a new scaling; V^-1 and theta are recomputed later."""
 
         def add_round(i: Array, blocks: Blocks) -> Blocks:
             context = jax.tree.map(lambda buffer: buffer[i], history.contexts)
-            action, reward = history.actions[i], history.rewards[i]
+            action, y = history.actions[i], history.rewards[i] - anchor
             psi = wide.embed(context)[action]
             return blocks._replace(
                 V=blocks.V.at[action].add(psi[:, None] * psi[None]),
-                b=blocks.b.at[action].add(reward * psi),
+                b=blocks.b.at[action].add(y * psi),
             )
 
         start = empty_blocks(wide.n_actions, wide.dim, self.lam)
         blocks: Blocks = jax.lax.fori_loop(0, history.n, add_round, start)
         return blocks
+
+
+def _is_wrong(known: Scaling, found: Scaling) -> Array:
+    """Return whether a column varies that was constant, or has moved or spread far."""
+    varies = jnp.isinf(known.deviation) & ~jnp.isinf(found.deviation)
+    spread = found.deviation > SHIFT * known.deviation
+    moved = jnp.abs(found.centre - known.centre) > SHIFT * known.deviation
+    return (varies | (jnp.isfinite(found.deviation) & spread) | moved).any()

@@ -86,18 +86,25 @@ class Coded(Representation):
         """Number of rows of the table, or None if there is no table."""
         return None if self.table is None else int(self.table.shape[0])
 
-    def vector(self, context: Context) -> Array:
-        """Return the columns of a context, (n_columns,) in float32."""
+    def columns(self, context: Context) -> Array:
+        """Return the columns of a context, (n_columns,) in the precision in which they are given.
+
+        A table is in float32.
+        """
         if self.table is not None:
             one_index("context", context, self.table.shape[0])
             return self.table[jnp.asarray(context)]
         finite_value("context", context)
-        vector = jnp.asarray(context, dtype=jnp.float32)
-        if vector.shape != (self.n_columns,):
+        columns = jnp.asarray(context)
+        if columns.shape != (self.n_columns,):
             raise InvalidArgument(
-                f"context must have shape ({self.n_columns},), got shape {vector.shape}."
+                f"context must have shape ({self.n_columns},), got shape {columns.shape}."
             )
-        return vector
+        return columns
+
+    def vector(self, context: Context) -> Array:
+        """Return the columns of a context, (n_columns,) in float32."""
+        return self.columns(context).astype(jnp.float32)
 
     @in_float64
     def embed(self, context: Context) -> Array:

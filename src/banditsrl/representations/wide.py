@@ -1,6 +1,6 @@
 """What is a safe first guess at an embedding? The context itself beside random features of it.
 
-    psi(x) = [1, z / sqrt(m), f(x)],   z = (x - mean) / deviation
+    psi(x) = [1, z / sqrt(m), f(x)],   z = (x - centre) / deviation, cut off at -5 and 5
 
 with K random features f of one of two kinds:
 
@@ -9,8 +9,11 @@ with K random features f of one of two kinds:
 
 Waves see columns together and suit smooth rewards; steps see each column alone, whatever its scale,
 and suit thresholds, counts and categories. Every action has a parameter of its own, so the design
-matrix is block-diagonal (`linear.blocks`). Means, deviations and quantiles are of what was seen
-early on; where there are many columns, the plain part is a random projection of them.
+matrix is block-diagonal (`linear.blocks`). Where there are many columns, the plain part is a random
+projection of them. Medians, deviations and quantiles are of a sample of the contexts seen so far.
+The deviation of a column is half the distance between its quantiles at 16 and 84 percent, which is
+the standard deviation of a normal column and is not spoilt by a few huge values; where these
+quantiles are equal, such as in a rare flag, it is the standard deviation.
 """
 
 import math
@@ -40,10 +43,20 @@ TAIL = 0.03
 """No step is at a quantile beyond this, where too few rounds lie on one side."""
 
 
+FARTHEST = 5.0
+"""Standardised columns are cut off at this size, so that no single value can dominate a sum."""
+
+LARGEST_SHARE = 30.0
+"""A standard deviation counts for at least its value divided by this number."""
+
+CONSTANT = 1e-10
+"""A column whose standard deviation is a smaller share of its mean is constant up to rounding."""
+
+
 class Scaling(NamedTuple):
     """What is known of the columns; constant ones have an infinite deviation and no step."""
 
-    mean: Array  # (m,)
+    centre: Array  # (m,)
     deviation: Array  # (m,)
     cuts: Array  # (K,) of the steps; (0,) of waves
 
@@ -103,8 +116,15 @@ class Wide(TrainableRepresentation):
         if self.columns is not None:
             return self.columns[context]
         if isinstance(self.inputs, Coded):
-            return self.inputs.vector(context)[None].astype(jnp.float64)
+            return self.inputs.columns(context)[None].astype(jnp.float64)
         return self.inputs.embed(context)
+
+    @property
+    def n_rows(self) -> int:
+        """Number R of rows of columns: one for all actions, or one for each action."""
+        if self.columns is not None:
+            return int(self.columns.shape[1])
+        return 1 if isinstance(self.inputs, Coded) else self.n_actions
 
     @property
     def n_contexts(self) -> int | None:
@@ -126,15 +146,23 @@ class Wide(TrainableRepresentation):
         return placed
 
     @in_float64
-    def embed(self, context: Context) -> Array:
-        """Return the embedding psi of every action, (A, k)."""
+    def standardise(self, context: Context) -> Array:
+        """Return the standardised columns z of a context, (R, m)."""
         if self.scaling is None:
             raise InvalidArgument(
                 "scaling must be given before a wide embedding is used, got None; "
                 "use wide.at(scaling)."
             )
-        scaling, rows = self.scaling, self.rows(context)  # (R, m)
-        z = (rows - scaling.mean) / scaling.deviation
+        z = (self.rows(context) - self.scaling.centre) / self.scaling.deviation
+        return jnp.clip(z, -FARTHEST, FARTHEST)
+
+    @in_float64
+    def embed(self, context: Context) -> Array:
+        """Return the embedding psi of every action, (A, k)."""
+        return self.embed_standardised(self.standardise(context))
+
+    def embed_standardised(self, z: Array) -> Array:
+        """Return the embedding psi of every action, (A, k), given the standardised columns."""
         plain = z / math.sqrt(self.n_columns)
         if self.projection is not None:
             plain = plain @ self.projection / math.sqrt(MOST_PLAIN)
@@ -142,20 +170,27 @@ class Wide(TrainableRepresentation):
         if self.kind == "waves":
             features = math.sqrt(2.0) * size * jnp.cos(z @ self.matrix + self.phase)
         else:
-            features = jnp.where(rows[:, self.which] >= scaling.cuts, size, 0.0)
-        psi = jnp.concatenate([jnp.ones((len(rows), 1)), plain, features], axis=1)
+            cuts = self.scaling.cuts if self.scaling is not None else jnp.zeros(len(self.which))
+            features = jnp.where(z[:, self.which] >= cuts, size, 0.0)
+        psi = jnp.concatenate([jnp.ones((len(z), 1)), plain, features], axis=1)
         return jnp.broadcast_to(psi, (self.n_actions, self.dim))
 
     @in_float64
     def fit_scaling(self, rows: Array, valid: Array) -> Scaling:
         """Return the scaling by those of rows (n, m) that are valid (n,); at least one must be."""
         n = valid.sum()
-        kept = jnp.where(valid[:, None], rows, 0.0)
-        mean = kept.sum(0) / n
-        variance = jnp.where(valid[:, None], (rows - mean) ** 2, 0.0).sum(0) / n
-        varies = variance > 1e-12 * (1.0 + mean * mean)
-        deviation = jnp.where(varies, jnp.sqrt(jnp.where(varies, variance, 1.0)), jnp.inf)
-        return Scaling(mean, deviation, self._cuts(rows[:, self.which], valid))
+        ordered = jnp.sort(jnp.where(valid[:, None], rows, jnp.inf), axis=0)  # (n, m)
+        low, median, high = (ordered[(share * n).astype(int)] for share in (0.16, 0.5, 0.84))
+        mean = jnp.where(valid[:, None], rows, 0.0).sum(0) / n
+        squares = jnp.where(valid[:, None], (rows - mean) ** 2, 0.0).sum(0) / n
+        standard = jnp.sqrt(squares)
+        robust = jnp.maximum((high - low) / 2.0, standard / LARGEST_SHARE)
+        deviation = jnp.where(high > low, robust, standard)
+        varies = standard > CONSTANT * jnp.abs(mean)
+        centre = jnp.where(high > low, median, mean)
+        deviation = jnp.where(varies, deviation, jnp.inf)
+        z = jnp.clip((rows - centre) / deviation, -FARTHEST, FARTHEST)
+        return Scaling(centre, deviation, self._cuts(z[:, self.which], valid))
 
     def _cuts(self, rows: Array, valid: Array) -> Array:
         """Return the value at each step's quantile, or the next above the least."""

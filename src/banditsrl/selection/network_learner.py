@@ -41,6 +41,7 @@ class NetworkState(NamedTuple):
     weights: NetworkWeights
     ridge: Ridge  # statistics of its embedding, from every round
     largest_norm: Array  # () largest embedding norm seen
+    n_rounds: Array  # () rounds learned
     n_explored: Array  # () rounds that were not certified
     loss: Array  # () spectral loss at the end of the last training; nan before
     lambda_min: Array  # () smallest eigenvalue of the Gram matrix at that time; nan before
@@ -87,6 +88,7 @@ class NetworkLearner(eqx.Module):
             weights=weights,
             ridge=self._with_output_layer(empty_ridge(self.network.dim, self.lam), weights),
             largest_norm=jnp.zeros((), dtype=jnp.float64),
+            n_rounds=jnp.zeros((), dtype=jnp.int32),
             n_explored=jnp.zeros((), dtype=jnp.int32),
             loss=nothing,
             lambda_min=nothing,
@@ -97,9 +99,18 @@ class NetworkLearner(eqx.Module):
         return self.network.at(state.weights).embed(context)
 
     def learn(
-        self, state: NetworkState, phi: Array, action: Array, reward: Array, certified: Array
+        self,
+        state: NetworkState,
+        phi: Array,
+        action: Array,
+        reward: Array,
+        certified: Array,
+        counts: Array | None = None,
     ) -> NetworkState:
-        """Add a round with embedding phi (A, d) to the statistics; update the last layer."""
+        """Add a round with embedding phi (A, d) to the statistics; update the last layer.
+
+        A round that does not count is left out of the statistics; None means that it counts.
+        """
         ridge: Ridge = add_sample(state.ridge, select_row(phi, action), reward)
         if self.refit != "ridge":
             theta = state.ridge.theta
@@ -107,20 +118,33 @@ class NetworkLearner(eqx.Module):
                 played = phi[action]
                 theta = theta + 2.0 * self.refit_rate * (reward - played @ theta) * played
             ridge = ridge._replace(theta=theta)
+        if counts is not None:
+            ridge = jax.tree.map(lambda new, old: jnp.where(counts, new, old), ridge, state.ridge)
         return state._replace(
             ridge=ridge,
+            n_rounds=state.n_rounds + 1,
             largest_norm=jnp.maximum(state.largest_norm, largest_norm(phi)),
             n_explored=state.n_explored + jnp.where(certified, 0, 1).astype(jnp.int32),
         )
 
-    def train(self, state: NetworkState, history: History, key: Array) -> NetworkState:
-        """Train the network on all rounds, then rebuild the statistics in its new embedding."""
+    def train(
+        self,
+        state: NetworkState,
+        history: History,
+        key: Array,
+        tested: History | None = None,
+    ) -> NetworkState:
+        """Train the network on a history, then rebuild the statistics in its new embedding.
+
+        The statistics are those of the rounds in `tested`, by default of the same history.
+        """
         weights, losses = train(self.training, self.network, state.weights, history, key)
         if self.guarded:
             weights = self._better(state.weights, weights, history)
-        sums = self._sum_history(weights, history)
+        counted = history if tested is None else tested
+        sums = self._sum_history(weights, counted)
         spectrum = decompose(sums.gram)
-        n = history.n.astype(jnp.float64)
+        n = counted.n.astype(jnp.float64)
         ridge = ridge_from_spectrum(spectrum, sums.gram, sums.b, n, sums.yy, lam=self.lam)
         return state._replace(
             weights=weights,

@@ -1,0 +1,45 @@
+"""In which units are rewards? Their location and scale are estimated from the rewards themselves.
+
+A policy that measures predictions and widths in these units chooses the same actions and gives the
+same certificates whether rewards are y or a y + b, for any a > 0. The first reward is subtracted
+from all of them (`anchor`), so that sums are exact also where b is large.
+"""
+
+from typing import NamedTuple
+
+import jax.numpy as jnp
+from jax import Array
+
+
+class RewardScale(NamedTuple):
+    """Running mean and variance of the rewards so far."""
+
+    n: Array  # ()
+    anchor: Array  # () the first reward
+    mean: Array  # () mean of the rewards minus the anchor
+    squares: Array  # () sum of the squared deviations from the mean
+
+    @property
+    def deviation(self) -> Array:
+        """Standard deviation of the rewards; zero until two rewards differ."""
+        return jnp.sqrt(self.squares / jnp.maximum(self.n, 1.0))
+
+
+def empty_scale() -> RewardScale:
+    """Return the scale before the first reward."""
+    return RewardScale(*jnp.zeros((4,), dtype=jnp.float64))
+
+
+def anchored(scale: RewardScale, reward: Array) -> tuple[RewardScale, Array]:
+    """Return the scale with its anchor set by now, and the reward minus the anchor."""
+    anchor = jnp.where(scale.n > 0, scale.anchor, reward)
+    return scale._replace(anchor=anchor), reward - anchor
+
+
+def add_reward(scale: RewardScale, y: Array) -> RewardScale:
+    """Return the scale after one more reward, from which the anchor was subtracted."""
+    n = scale.n + 1.0
+    mean = scale.mean + (y - scale.mean) / n
+    return scale._replace(
+        n=n, mean=mean, squares=scale.squares + (y - scale.mean) * (y - mean)
+    )
