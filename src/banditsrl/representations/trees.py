@@ -16,6 +16,7 @@ rate. Only the order of a column's values matters, so any scale and integer code
 questions make a fit cheap: its cost is the number of rows times K, whatever the number of actions.
 """
 
+from dataclasses import KW_ONLY
 from typing import NamedTuple
 
 import equinox as eqx
@@ -24,6 +25,7 @@ import jax.numpy as jnp
 from jax import Array
 
 from banditsrl.arguments import count, positive
+from banditsrl.core.settings import setting
 from banditsrl.numerics.precision import in_float64
 
 BLOCK = 512
@@ -62,45 +64,39 @@ class Trees(eqx.Module):
     Args:
         n_actions: Number of actions A.
         n_columns: Number of columns m of a context.
-        n_trees: Number of trees T.
-        depth: Number of questions D of a tree.
-        rate: Learning rate, by which the values of a tree are multiplied.
-        l2: Weight of the shrinkage of a value towards 0, in rows.
-        n_questions: Number of random questions K from which a tree chooses.
-        n_rows: Most rows that a fit uses; it draws them at random if there are more.
-        n_rows_of_tree: Most rows that the questions of one tree are chosen on.
+
+    Example:
+        >>> import jax, numpy as np
+        >>> rng = np.random.default_rng(0)
+        >>> x, played = rng.normal(size=(2000, 3)), rng.integers(0, 2, 2000)
+        >>> rewards = (x[:, 0] * x[:, 1] > 0) == played
+        >>> trees = Trees(n_actions=2, n_columns=3)
+        >>> weights = jax.jit(trees.fit)(jax.random.key(0), x, played, rewards, np.ones(2000))
+        >>> trees.predict(weights, np.array([1.0, -1.0, 0.0])).argmax().item()
+        0
     """
 
     n_actions: int = eqx.field(static=True)
     n_columns: int = eqx.field(static=True)
-    n_trees: int = eqx.field(static=True)
-    depth: int = eqx.field(static=True)
-    rate: float = eqx.field(static=True)
-    l2: float = eqx.field(static=True)
-    n_questions: int = eqx.field(static=True)
-    n_rows: int = eqx.field(static=True)
-    n_rows_of_tree: int = eqx.field(static=True)
+    _: KW_ONLY
+    n_trees: int = setting(60, "Number of trees T.")
+    depth: int = setting(6, "Number of questions D of a tree.")
+    rate: float = setting(0.2, "Learning rate, by which the values of a tree are multiplied.")
+    l2: float = setting(3.0, "Shrinkage of the values of a leaf towards 0, in rows.")
+    n_questions: int = setting(128, "Number of random questions from which a tree chooses.")
+    n_rows: int = setting(16384, "Most rows of a fit; it draws them at random if there are more.")
+    n_rows_of_tree: int = setting(2048, "Most rows on which the questions of a tree are chosen.")
 
-    def __init__(
-        self,
-        n_actions: int,
-        n_columns: int,
-        *,
-        n_trees: int = 40,
-        depth: int = 6,
-        rate: float = 0.15,
-        l2: float = 3.0,
-        n_questions: int = 64,
-        n_rows: int = 16384,
-        n_rows_of_tree: int = 2048,
-    ) -> None:
-        self.n_actions = count("n_actions", n_actions)
-        self.n_columns = count("n_columns", n_columns)
-        self.n_trees, self.depth = count("n_trees", n_trees), count("depth", depth)
-        self.rate, self.l2 = positive("rate", rate), positive("l2", l2)
-        self.n_questions = count("n_questions", n_questions)
-        self.n_rows = count("n_rows", n_rows)
-        self.n_rows_of_tree = count("n_rows_of_tree", n_rows_of_tree)
+    def __check_init__(self) -> None:
+        count("n_actions", self.n_actions)
+        count("n_columns", self.n_columns)
+        count("n_trees", self.n_trees)
+        count("depth", self.depth)
+        count("n_questions", self.n_questions)
+        count("n_rows", self.n_rows)
+        count("n_rows_of_tree", self.n_rows_of_tree)
+        positive("rate", self.rate)
+        positive("l2", self.l2)
 
     @in_float64
     def init(self) -> TreeWeights:
@@ -132,21 +128,17 @@ class Trees(eqx.Module):
 
         Args:
             key: Decides which rows and questions are drawn.
-            columns: (N, m).
+            columns: Columns of the contexts, (N, m).
             actions: The action played in each row, (N,).
-            rewards: (N,).
+            rewards: The reward of each row, (N,).
             weight: Weight of the squared error of each row, (N,); rows of weight 0 are ignored.
         """
         order_key, trees_key = jax.random.split(key)
-        order = _random_order(order_key, weight > 0.0)[: self.n_rows]
+        order = random_order(order_key, weight > 0.0)[: self.n_rows]
         mass = weight[order]
-        total = jnp.maximum(mass.sum(), jnp.finfo(mass.dtype).tiny)
-        location = (mass * rewards[order]).sum() / total
-        centred = jnp.where(mass > 0.0, rewards[order] - location, 0.0)
-        spread = jnp.sqrt((mass * centred**2).sum() / total)
-        scale = jnp.where(spread > 0.0, spread, 1.0)
+        targets, location, scale = _standardise(rewards[order], mass)
         table = _make_table(columns[order], actions[order], mass)
-        weights = self._boost(trees_key, table, (centred / scale).astype(jnp.float32))
+        weights = self._boost(trees_key, table, targets.astype(jnp.float32))
         return weights._replace(
             values=weights.values.astype(jnp.float64) * scale,
             base=location + weights.base.astype(jnp.float64) * scale,
@@ -207,9 +199,20 @@ class Trees(eqx.Module):
         return sums.reshape(n_leaves, self.n_actions, 2)
 
 
-def _random_order(key: Array, valid: Array) -> Array:
+def random_order(key: Array, valid: Array) -> Array:
     """Return a permutation of the rows, random among the valid ones, which come first."""
     return jnp.argsort(jnp.where(valid, jax.random.uniform(key, valid.shape), 2.0))
+
+
+def _standardise(rewards: Array, weight: Array) -> tuple[Array, Array, Array]:
+    """Return rewards (P,) of mean 0 and variance 1, and the location and scale taken out."""
+    exists = weight > 0.0
+    share = weight / jnp.where(exists.any(), weight.sum(), 1.0)
+    location = (share * jnp.where(exists, rewards, 0.0)).sum()
+    centred = jnp.where(exists, rewards - location, 0.0)
+    spread = jnp.sqrt((share * centred**2).sum())
+    scale = jnp.where(spread > 0.0, spread, 1.0)
+    return centred / scale, location, scale
 
 
 def _make_table(columns: Array, actions: Array, weight: Array) -> _Table:
