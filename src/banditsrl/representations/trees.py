@@ -85,7 +85,7 @@ class Trees(eqx.Module):
     l2: float = setting(3.0, "Shrinkage of the values of a leaf towards 0, in rows.")
     n_questions: int = setting(128, "Number of random questions from which a tree chooses.")
     n_rows: int = setting(16384, "Most rows of a fit; it draws them at random if there are more.")
-    n_rows_of_tree: int = setting(2048, "Most rows on which the questions of a tree are chosen.")
+    n_rows_of_tree: int = setting(4096, "Most rows on which the questions of a tree are chosen.")
 
     def __check_init__(self) -> None:
         count("n_actions", self.n_actions)
@@ -146,20 +146,23 @@ class Trees(eqx.Module):
 
     def _boost(self, key: Array, table: _Table, targets: Array) -> TreeWeights:
         """Return trees for targets (P,) of mean 0 and variance 1."""
-        sums = self._sum_cells(table, jnp.zeros_like(table.actions), targets, 1)[0]  # (A, 2)
-        base = sums[:, 1] / (sums[:, 0] + self.l2)
+        base = self._shrink(self._sum_cells(table, jnp.zeros_like(table.actions), targets, 1)[0])
 
         def add_tree(residuals: Array, tree_key: Array) -> tuple[Array, tuple[Array, ...]]:
             which, cuts = self._grow(tree_key, table, residuals)
             leaf = _read_leaves(table.columns, which, cuts)
             sums = self._sum_cells(table, leaf, residuals, 2**self.depth)  # (2^D, A, 2)
-            values = self.rate * sums[..., 1] / (sums[..., 0] + self.l2)
+            values = self.rate * self._shrink(sums)
             return residuals - values[leaf, table.actions], (which, cuts, values)
 
         residuals = targets - base[table.actions]
         keys = jax.random.split(key, self.n_trees)
         _, (which, cuts, values) = jax.lax.scan(add_tree, residuals, keys)
         return TreeWeights(which, cuts, values, base)
+
+    def _shrink(self, sums: Array) -> Array:
+        """Return the values of cells from their weights and sums of residuals (..., 2)."""
+        return sums[..., 1] / (sums[..., 0] + self.l2)
 
     def _grow(self, key: Array, table: _Table, residuals: Array) -> tuple[Array, Array]:
         """Return the questions of one tree, their columns (D,) and cuts (D,)."""
