@@ -23,6 +23,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jax import Array
+from jax.typing import ArrayLike
 
 from banditsrl.arguments import count, positive
 from banditsrl.core.settings import setting
@@ -79,9 +80,9 @@ class Trees(eqx.Module):
     n_actions: int = eqx.field(static=True)
     n_columns: int = eqx.field(static=True)
     _: KW_ONLY
-    n_trees: int = setting(60, "Number of trees T.")
+    n_trees: int = setting(40, "Number of trees T.")
     depth: int = setting(6, "Number of questions D of a tree.")
-    rate: float = setting(0.2, "Learning rate, by which the values of a tree are multiplied.")
+    rate: float = setting(0.25, "Learning rate, by which the values of a tree are multiplied.")
     l2: float = setting(3.0, "Shrinkage of the values of a leaf towards 0, in rows.")
     n_questions: int = setting(128, "Number of random questions from which a tree chooses.")
     n_rows: int = setting(16384, "Most rows of a fit; it draws them at random if there are more.")
@@ -109,20 +110,27 @@ class Trees(eqx.Module):
             base=jnp.zeros(A, dtype=jnp.float64),
         )
 
-    def leaves(self, weights: TreeWeights, columns: Array) -> Array:
+    @in_float64
+    def leaves(self, weights: TreeWeights, columns: ArrayLike) -> Array:
         """Return the leaf of each tree that a context (m,) falls into, (T,) int32."""
-        bits = columns[weights.which] >= weights.cuts  # (T, D)
+        bits = jnp.asarray(columns)[jnp.asarray(weights.which)] >= weights.cuts  # (T, D)
         return (bits * 2 ** jnp.arange(self.depth - 1, -1, -1)).sum(1).astype(jnp.int32)
 
     @in_float64
-    def predict(self, weights: TreeWeights, columns: Array) -> Array:
+    def predict(self, weights: TreeWeights, columns: ArrayLike) -> Array:
         """Return the predicted reward of every action in a context (m,), (A,)."""
-        found = weights.values[jnp.arange(self.n_trees), self.leaves(weights, columns)]  # (T, A)
+        leaf = self.leaves(weights, columns)
+        found = jnp.asarray(weights.values)[jnp.arange(self.n_trees), leaf]  # (T, A)
         return weights.base + found.sum(0)
 
     @in_float64
     def fit(
-        self, key: Array, columns: Array, actions: Array, rewards: Array, weight: Array
+        self,
+        key: Array,
+        columns: ArrayLike,
+        actions: ArrayLike,
+        rewards: ArrayLike,
+        weight: ArrayLike,
     ) -> TreeWeights:
         """Return the trees that fit the given rows; without any weight they predict 0.
 
@@ -134,10 +142,10 @@ class Trees(eqx.Module):
             weight: Weight of the squared error of each row, (N,); rows of weight 0 are ignored.
         """
         order_key, trees_key = jax.random.split(key)
-        order = random_order(order_key, weight > 0.0)[: self.n_rows]
-        mass = weight[order]
-        targets, location, scale = _standardise(rewards[order], mass)
-        table = _make_table(columns[order], actions[order], mass)
+        order = random_order(order_key, jnp.asarray(weight) > 0.0)[: self.n_rows]
+        x, played, y, mass = (jnp.asarray(a)[order] for a in (columns, actions, rewards, weight))
+        targets, location, scale = _standardise(y, mass)
+        table = _make_table(x, played, mass)
         weights = self._boost(trees_key, table, targets.astype(jnp.float32))
         return weights._replace(
             values=weights.values.astype(jnp.float64) * scale,
