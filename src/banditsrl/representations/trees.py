@@ -72,7 +72,7 @@ class Trees(eqx.Module):
         >>> x, played = rng.normal(size=(2000, 3)), rng.integers(0, 2, 2000)
         >>> rewards = (x[:, 0] * x[:, 1] > 0) == played
         >>> trees = Trees(n_actions=2, n_columns=3)
-        >>> weights = jax.jit(trees.fit)(jax.random.key(0), x, played, rewards, np.ones(2000))
+        >>> weights = trees.fit(jax.random.key(0), x, played, rewards, np.ones(2000))
         >>> trees.predict(weights, np.array([1.0, -1.0, 0.0])).argmax().item()
         0
     """
@@ -212,7 +212,7 @@ class Trees(eqx.Module):
 
 def random_order(key: Array, valid: Array) -> Array:
     """Return a permutation of the rows, random among the valid ones, which come first."""
-    return jnp.argsort(jnp.where(valid, jax.random.uniform(key, valid.shape), 2.0))
+    return jnp.argsort(jnp.where(valid, jax.random.uniform(key, valid.shape, jnp.float32), 2.0))
 
 
 def _standardise(rewards: Array, weight: Array) -> tuple[Array, Array, Array]:
@@ -248,7 +248,8 @@ def _draw_questions(key: Array, table: _Table, n_questions: int) -> _Questions:
     """
     columns_key, rows_key = jax.random.split(key)
     m = len(table.columns)
-    orders = jnp.argsort(jax.random.uniform(columns_key, (-(-n_questions // m), m)), axis=1)
+    shape = -(-n_questions // m), m
+    orders = jnp.argsort(jax.random.uniform(columns_key, shape, jnp.float32), axis=1)
     which = orders.ravel()[:n_questions].astype(jnp.int32)
     rows = jax.random.randint(rows_key, (n_questions,), 0, jnp.maximum(table.n, 1))
     return _Questions(which, jnp.maximum(table.columns[which, rows], table.lowest[which]))
