@@ -163,6 +163,7 @@ def test_the_whole_comparison_runs_in_a_copy_of_the_project(tmp_path: Path, star
     done = start("make", "bench-peers", f"PEERS={options}")
     assert done.returncode == 0, done.stdout + done.stderr
     found = json.loads((tmp_path / "benchmarks/results/peers.json").read_text())
-    assert {row["runner"] for row in found["rows"]} == {"vw", "mabwiser", "calvera", "ours"}
+    runners = {"vw", "mabwiser", "lightgbm", "forest", "calvera", "ours"}
+    assert {row["runner"] for row in found["rows"]} == runners
     assert not found["not_done"]
     assert np.isfinite([row["microseconds"] for row in found["rows"]]).all()

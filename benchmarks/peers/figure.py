@@ -12,6 +12,7 @@ from streams import PROBLEMS
 
 MARKS = {"ours": ("o", "#0072b2"), "vw": ("s", "#d55e00")}
 MARKS |= {"mabwiser": ("^", "#009e73"), "calvera": ("D", "#cc79a7")}
+MARKS |= {"lightgbm": ("v", "#e69f00"), "forest": ("P", "#56b4e9")}
 SIZE, FAINT, GREY = 42, 0.3, "#666666"
 MIN_WIDTH = 9.0  # the caption needs this width
 

@@ -14,7 +14,14 @@ from pathlib import Path
 from measuring import Record, measure
 from streams import load, stream_path
 
-RUNNERS = {"vw": "vw", "mabwiser": "mabwiser_linucb", "calvera": "neural", "ours": "ours"}
+RUNNERS = {
+    "vw": "vw",
+    "mabwiser": "mabwiser_linucb",
+    "lightgbm": "lightgbm_egreedy",
+    "forest": "forest_ucb",
+    "calvera": "neural",
+    "ours": "ours",
+}
 """The module of each runner, by name."""
 
 

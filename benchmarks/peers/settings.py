@@ -1,7 +1,7 @@
 """Which settings are run? The settings of every library, by name, in the order of the table.
 
 They are in one file, apart from the code that uses them, because planning the runs must not import
-four libraries. The module of each library explains its settings.
+every library. The module of each library explains its settings.
 """
 
 from typing import Any
@@ -43,10 +43,20 @@ CALVERA: dict[str, dict[str, Any]] = {
 }
 """Settings that complete or change the documented ones."""
 
+LIGHTGBM: dict[str, dict[str, Any]] = {
+    "100 trees of 15 leaves": {"n_estimators": 100, "num_leaves": 15},
+}
+"""Settings of the regressor."""
+
+FOREST = {"alpha 0.5": 0.5, "alpha 1": 1.0}
+"""The factor alpha of the spread of the trees."""
+
 SETTINGS: dict[str, dict[str, Any]] = {
     "vw": dict(VW),
     "mabwiser": dict(MABWISER),
     "ours": dict(OURS),
+    "lightgbm": dict(LIGHTGBM),
+    "forest": dict(FOREST),
     "calvera": dict(CALVERA),
 }
 
@@ -54,5 +64,7 @@ TITLES = {
     "vw": "Vowpal Wabbit",
     "mabwiser": "MABWiser LinUCB",
     "ours": "banditsrl",
+    "lightgbm": "LightGBM epsilon-greedy",
+    "forest": "random forest UCB",
     "calvera": "calvera",
 }

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import KW_ONLY
 from numbers import Real
+from typing import TypeAlias
 
 import jax
 import jax.numpy as jnp
@@ -19,6 +20,9 @@ from banditsrl.policies.linear_policy import LinearPolicy, View
 
 SCHEDULES: dict[str, float] = {"t^-1/3": -1.0 / 3.0, "t^-1/2": -1.0 / 2.0}
 
+Epsilon: TypeAlias = str | float | Callable[[Array], Array]
+"""A schedule by name, a constant, or a function of the step."""
+
 
 class EpsilonGreedy(LinearPolicy):
     """Explore uniformly with probability epsilon_t, else play greedily.
@@ -28,30 +32,16 @@ class EpsilonGreedy(LinearPolicy):
     """
 
     _: KW_ONLY
-    epsilon: str | float | Callable[[Array], Array] = setting(
+    epsilon: Epsilon = setting(
         "t^-1/3", "Probability of a random action: t^-1/3, t^-1/2, a constant, or a function of t."
     )
 
     def __check_init__(self) -> None:
-        if callable(self.epsilon):
-            _check_function(self.epsilon)
-            return
-        if isinstance(self.epsilon, str) and self.epsilon in SCHEDULES:
-            return
-        number = isinstance(self.epsilon, Real) and not isinstance(self.epsilon, bool)
-        if not number or not 0.0 <= float(self.epsilon) <= 1.0:
-            raise InvalidArgument(
-                f"epsilon must be {', '.join(SCHEDULES)}, a number in [0, 1] or a function, "
-                f"got {self.epsilon!r}."
-            )
+        check_epsilon(self.epsilon)
 
     def rate(self, step: Array) -> Array:
         """Return epsilon_t."""
-        if isinstance(self.epsilon, str):
-            return step ** SCHEDULES[self.epsilon]
-        if callable(self.epsilon):
-            return jnp.clip(self.epsilon(step), 0.0, 1.0)
-        return jnp.full_like(step, self.epsilon)
+        return exploration_rate(self.epsilon, step)
 
     def pmf(self, view: View) -> Array:
         """Return 1 - epsilon on the greedy actions, and epsilon spread over the available ones."""
@@ -63,6 +53,30 @@ class EpsilonGreedy(LinearPolicy):
     def worst_case_regret(self) -> RegretBound | None:
         """The order of the regret for epsilon_t = t^-1/3, and None for other schedules."""
         return egreedy_worst_case if self.epsilon == "t^-1/3" else None
+
+
+def exploration_rate(epsilon: Epsilon, step: Array) -> Array:
+    """Return epsilon_t at a step t = 1, 2, ..."""
+    if isinstance(epsilon, str):
+        return step ** SCHEDULES[epsilon]
+    if callable(epsilon):
+        return jnp.clip(epsilon(step), 0.0, 1.0)
+    return jnp.full_like(step, epsilon)
+
+
+def check_epsilon(epsilon: Epsilon) -> None:
+    """Refuse anything but a known schedule, a number in [0, 1] or a function of the step."""
+    if callable(epsilon):
+        _check_function(epsilon)
+        return
+    if isinstance(epsilon, str) and epsilon in SCHEDULES:
+        return
+    number = isinstance(epsilon, Real) and not isinstance(epsilon, bool)
+    if not number or not 0.0 <= float(epsilon) <= 1.0:
+        raise InvalidArgument(
+            f"epsilon must be {', '.join(SCHEDULES)}, a number in [0, 1] or a function, "
+            f"got {epsilon!r}."
+        )
 
 
 @in_float64

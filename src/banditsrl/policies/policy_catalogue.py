@@ -29,6 +29,8 @@ from banditsrl.policies.linucb import LinUCB
 from banditsrl.policies.neuralucb import NeuralUCB
 from banditsrl.policies.nn_banditsrl import NNBanditSRL
 from banditsrl.policies.presets import PORTFOLIO, PRESETS, Settings
+from banditsrl.policies.tree_egreedy import TreeEGreedy
+from banditsrl.policies.tree_linucb import TreeLinUCB
 from banditsrl.policies.uniform import Uniform
 from banditsrl.policies.wide_ucb import WideUCB
 from banditsrl.registry import Registry
@@ -41,6 +43,7 @@ from banditsrl.representations.wide import KINDS, Wide
 from banditsrl.selection.network_learner import NetworkLearner
 from banditsrl.selection.training import Training
 from banditsrl.selection.twin_networks import TwinNetworks
+from banditsrl.selection.tree_learner import TreeLearner
 
 
 class PolicyMaker(Protocol):
@@ -69,6 +72,9 @@ NOT_SETTINGS = {"base", "representation", "representations", "network", "trainin
     "learner",
     "trees",
     "networks",
+    "tree_learner",
+    "n_actions",
+    "n_columns",
 }
 """Fields that are parts of a policy, not settings."""
 
@@ -228,6 +234,21 @@ def _make_disjoint(
     return WideUCB((Wide(inputs, n_features=n_features, seed=feature_seed),), **own)
 
 
+def _make_trees(
+    policy: type[TreeEGreedy] | type[TreeLinUCB],
+    task: Task,
+    preset: Settings,
+    *,
+    representation: int = 0,
+    **settings: Any,
+) -> TreeEGreedy | TreeLinUCB:
+    del preset
+    outer, trees = _share_out(settings, [policy, Trees], task)
+    columns = Wide(_pick(task, representation), n_features=0)
+    learner = TreeLearner(columns, Trees(columns.n_actions, columns.n_columns, **trees))
+    return policy(learner, **outer)
+
+
 def _pick(task: Task, representation: int) -> Representation:
     """Return one of the candidates of a task, by its index."""
     candidates = task.representations
@@ -295,5 +316,7 @@ for _name, _refit in (("igw-nn", "none"), ("igw-ref", "ridge")):
 POLICIES.add("neuralucb", _make_neuralucb)
 POLICIES.add("banditsrl-auto", _make_auto)
 POLICIES.add("linucb-disjoint", _make_disjoint)
+POLICIES.add("tree-egreedy", partial(_make_trees, TreeEGreedy))
+POLICIES.add("tree-linucb", partial(_make_trees, TreeLinUCB))
 for _name in ("linucb", "egreedy"):
     POLICIES.add(f"rff-{_name}", partial(_make_fourier, BASES[_name]))
