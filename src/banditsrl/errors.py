@@ -31,3 +31,7 @@ class ContractViolation(BanditSRLError, ValueError):
 
 class BoundExceeded(UserWarning):
     """An observed norm or reward is larger than the bound that was given."""
+
+
+class TooFewSteps(UserWarning):
+    """A policy cannot do on this problem, within the horizon, what it is made for."""

@@ -11,7 +11,13 @@ from banditsrl.arguments import count
 from banditsrl.core.actions import ROUNDING
 from banditsrl.core.policy import Policy
 from banditsrl.core.problem import Problem
-from banditsrl.errors import BoundExceeded, ContractViolation, InvalidArgument, InvalidType
+from banditsrl.errors import (
+    BoundExceeded,
+    ContractViolation,
+    InvalidArgument,
+    InvalidType,
+    TooFewSteps,
+)
 from banditsrl.simulation.result import Result
 
 LONGEST = 2**31 - 1
@@ -64,6 +70,12 @@ def check_steps(steps: Sequence[int] | None, horizon: int) -> NDArray[np.int64]:
             f"steps must increase within 1 and the horizon {horizon}, got {list(steps)}."
         )
     return recorded
+
+
+def warn_of_few_steps(policy: Policy[Any], problem: Problem, horizon: int) -> None:
+    """Warn of what cannot work within the horizon, before it is simulated."""
+    for sentence in policy.foresee(problem, horizon):
+        warnings.warn(sentence, TooFewSteps, stacklevel=4)
 
 
 def check_offered(result: Result) -> None:
