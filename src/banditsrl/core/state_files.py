@@ -36,10 +36,14 @@ class StateMaker(Protocol):
 
 @in_float64
 def save_state(path: str | Path, policy: StateMaker, state: State) -> None:
-    """Write `state` of `policy` to a file, in one piece or not at all."""
+    """Write `state` of `policy` to a file, in one piece or not at all.
+
+    A state with NaN or infinity is refused, except in arrays that have some from the start.
+    """
     path = Path(path)
     leaves = jax.tree.leaves(state)
     _check_arrays(path, policy, state)
+    _check_finite(path, policy, state)
     header = {
         "schema": SCHEMA,
         "policy": describe(policy),
@@ -99,6 +103,31 @@ def _check_arrays(path: Path, policy: StateMaker, state: State) -> None:
         shape = np.shape(leaf)
         if shape != wanted.shape and 0 not in wanted.shape:
             raise StateFileError(f"{path}: array {i} must have shape {wanted.shape}, got {shape}.")
+
+
+def _check_finite(path: Path, policy: StateMaker, state: State) -> None:
+    """Refuse a state that holds NaN or infinity where the policy's initial state holds none."""
+    broken = [name for name, leaf in _name_leaves(state) if not _is_finite(leaf)]
+    if not broken:
+        return
+    usual = [
+        name for name, leaf in _name_leaves(policy.init(jax.random.key(0))) if not _is_finite(leaf)
+    ]
+    if unusual := [name for name in broken if name not in usual]:
+        raise StateFileError(
+            f"{path}: state must be finite to be saved, got NaN or infinity in {unusual[0]}."
+        )
+
+
+def _name_leaves(state: State) -> list[tuple[str, Any]]:
+    """Return the arrays of a state with their names, such as .ridge.theta."""
+    found, _ = jax.tree_util.tree_flatten_with_path(state)
+    return [(jax.tree_util.keystr(place) or "the state", leaf) for place, leaf in found]
+
+
+def _is_finite(leaf: Any) -> bool:
+    array = np.asarray(key_words(leaf))
+    return array.dtype.kind not in "fc" or bool(np.isfinite(array).all())
 
 
 def _find_difference(written: Any, expected: dict[str, Any]) -> str:

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from banditsrl.arguments import count, finite_array, finite_value, known_index
+from banditsrl.arguments import count, finite_array, known_index, moderate_value
 from banditsrl.core.adapters import as_policy
 from banditsrl.core.history import History, empty_history, write_rounds
 from banditsrl.core.policy import AnyPolicy, Policy, State
@@ -36,6 +36,7 @@ def warm_start(
     """
     adapted = as_policy(policy)
     rewards = finite_array("rewards", rewards, "(n,)")
+    moderate_value("rewards", rewards)
     actions, n = np.asarray(actions), len(rewards)
     if actions.shape != (n,) or not np.issubdtype(actions.dtype, np.integer):
         raise InvalidArgument(
@@ -60,9 +61,9 @@ def _as_arrays(contexts: Any) -> Context:
 
 
 def _check_log(policy: Policy[Any], contexts: Context, actions: Any) -> None:
-    """Refuse contexts that are not finite, and indices beyond the policy's sizes."""
+    """Refuse contexts that are not finite or enormous, and indices beyond the policy's sizes."""
     for leaf in jax.tree.leaves(contexts):
-        finite_value("contexts", leaf)
+        moderate_value("contexts", leaf)
     if policy.n_actions is not None:
         known_index("actions", actions, policy.n_actions)
     for representation in policy.embeddings:
