@@ -26,7 +26,7 @@ class StateFileError(InvalidArgument):
 
 
 class ContractViolation(BanditSRLError, ValueError):
-    """A policy breaks the contract that `check_policy` verifies."""
+    """A policy or a problem breaks the contract that `check_policy` or `check_problem` verifies."""
 
 
 class BoundExceeded(UserWarning):

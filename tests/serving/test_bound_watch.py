@@ -116,6 +116,15 @@ def test_nan_that_a_state_has_from_the_start_is_saved(tmp_path: Path) -> None:
     assert np.isnan(banditsrl.load_state(tmp_path / "new", policy).loss)
 
 
+def test_a_constant_column_whose_deviation_is_infinite_is_saved(tmp_path: Path) -> None:
+    policy = banditsrl.make_policy("linucb-disjoint", STREAM)
+    agent = Agent(policy)
+    for value in (0.1, 0.2, 0.3, 0.4):
+        agent.learn([value, 1.0], 0, value)
+    agent.save(tmp_path / "agent")
+    assert Agent.load(tmp_path / "agent", policy).n_rounds == 4
+
+
 class Diverging(Policy[Any]):
     """Each phase doubles the exponent of a number, as training with too large steps does."""
 

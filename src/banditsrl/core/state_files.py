@@ -21,7 +21,7 @@ from banditsrl.core.adapters import OutsidePolicy
 from banditsrl.core.policy import State
 from banditsrl.errors import StateFileError
 from banditsrl.numerics.draws import is_key, key_words
-from banditsrl.numerics.precision import in_float64
+from banditsrl.numerics.precision import holds_broken_numbers, in_float64
 
 SCHEMA = 3
 """Raised whenever the layout of a state or of the file changes."""
@@ -38,12 +38,13 @@ class StateMaker(Protocol):
 def save_state(path: str | Path, policy: StateMaker, state: State) -> None:
     """Write `state` of `policy` to a file, in one piece or not at all.
 
-    A state with NaN or infinity is refused, except in arrays that have some from the start.
+    A state that holds broken numbers (see `holds_broken_numbers`) is refused, except in arrays that
+    have some from the start.
     """
     path = Path(path)
     leaves = jax.tree.leaves(state)
     _check_arrays(path, policy, state)
-    _check_finite(path, policy, state)
+    _check_sound(path, policy, state)
     header = {
         "schema": SCHEMA,
         "policy": describe(policy),
@@ -105,14 +106,13 @@ def _check_arrays(path: Path, policy: StateMaker, state: State) -> None:
             raise StateFileError(f"{path}: array {i} must have shape {wanted.shape}, got {shape}.")
 
 
-def _check_finite(path: Path, policy: StateMaker, state: State) -> None:
-    """Refuse a state that holds NaN or infinity where the policy's initial state holds none."""
-    broken = [name for name, leaf in _name_leaves(state) if not _is_finite(leaf)]
+def _check_sound(path: Path, policy: StateMaker, state: State) -> None:
+    """Refuse a state that is broken where the policy's initial state is not."""
+    broken = [name for name, leaf in _name_leaves(state) if _is_broken(leaf)]
     if not broken:
         return
-    usual = [
-        name for name, leaf in _name_leaves(policy.init(jax.random.key(0))) if not _is_finite(leaf)
-    ]
+    start = policy.init(jax.random.key(0))
+    usual = [name for name, leaf in _name_leaves(start) if _is_broken(leaf)]
     if unusual := [name for name in broken if name not in usual]:
         raise StateFileError(
             f"{path}: state must be finite to be saved, got NaN or infinity in {unusual[0]}."
@@ -125,9 +125,8 @@ def _name_leaves(state: State) -> list[tuple[str, Any]]:
     return [(jax.tree_util.keystr(place) or "the state", leaf) for place, leaf in found]
 
 
-def _is_finite(leaf: Any) -> bool:
-    array = np.asarray(key_words(leaf))
-    return array.dtype.kind not in "fc" or bool(np.isfinite(array).all())
+def _is_broken(leaf: Any) -> bool:
+    return not is_key(leaf) and bool(holds_broken_numbers(np.asarray(leaf)))
 
 
 def _find_difference(written: Any, expected: dict[str, Any]) -> str:

@@ -23,7 +23,7 @@ from banditsrl.core.representation import Context
 from banditsrl.errors import InvalidArgument
 from banditsrl.numerics.draws import is_key
 from banditsrl.numerics.partition import Partitioned, partition
-from banditsrl.numerics.precision import in_float64
+from banditsrl.numerics.precision import holds_broken_numbers, in_float64
 
 
 class Act(Protocol):
@@ -97,8 +97,8 @@ def compiled(policy: AnyPolicy) -> Compiled:
 
     @in_float64
     def refresh(state: State, history: History | None, key: Array) -> State:
-        refreshed, is_finite = _refresh(parts, state, history, key)
-        if is_finite:
+        refreshed, is_sound = _refresh(parts, state, history, key)
+        if is_sound:
             return refreshed
         warnings.warn(
             f"{adapted.display_name}: the end of a phase gave numbers that are not finite, so the "
@@ -134,13 +134,13 @@ def _learn(
 def _refresh(
     parts: Partitioned[Policy[Any]], state: State, history: History, key: Array
 ) -> tuple[State, Array]:
-    """Return the state after a phase, and whether all its numbers are finite that were before."""
+    """Return the state after a phase, and whether its numbers are as sound as they were before."""
     refreshed = parts.combine().refresh(state, history, key)
     pairs = zip(jax.tree.leaves(state), jax.tree.leaves(refreshed), strict=True)
     broken = [
-        jnp.isfinite(old).all() & ~jnp.isfinite(new).all()
+        holds_broken_numbers(jnp.asarray(new)) & ~holds_broken_numbers(jnp.asarray(old))
         for old, new in pairs
-        if not is_key(new) and jnp.issubdtype(jnp.asarray(new).dtype, jnp.inexact)
+        if not is_key(new)
     ]
     return refreshed, ~jnp.asarray([False, *broken]).any()
 
