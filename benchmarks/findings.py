@@ -59,7 +59,7 @@ def measure_growth(result: banditsrl.Result) -> tuple[str, bool]:
 
 def realizable(on: Setting) -> Iterator[Finding]:
     """Check that exploration ends if a candidate is HLS."""
-    linucb = on.run("banditsrl-linucb", SHORT)
+    linucb = on.run("banditsrl-linucb", SHORT, offset="paper")
     flat = int((second_half_regret(linucb) == 0).sum())
     times = measured_times(linucb, hls=0)
     yield Finding(
@@ -69,7 +69,7 @@ def realizable(on: Setting) -> Iterator[Finding]:
         f"step {np.median(times.last_regret):.0f} (median)",
         flat >= FLAT * on.n_seeds,
     )
-    selecting, alone = (on.run(name, LONG) for name in ("banditsrl-egreedy", "egreedy"))
+    selecting, alone = on.run("banditsrl-egreedy", LONG, offset="paper"), on.run("egreedy", LONG)
     flat, still = (
         int((second_half_regret(selecting) == 0).sum()),
         int((second_half_regret(alone) == 0).sum()),
@@ -89,7 +89,7 @@ def realizable(on: Setting) -> Iterator[Finding]:
 def no_hls(on: Setting) -> Iterator[Finding]:
     """Check that regret keeps growing if no candidate is HLS."""
     for name in ("banditsrl-linucb", "banditsrl-egreedy"):
-        seen, holds = measure_growth(on.run(name, SHORT))
+        seen, holds = measure_growth(on.run(name, SHORT, offset="paper"))
         yield Finding(
             f"the regret of {name} keeps growing (by more than two standard errors in the last "
             "half of 10,000 steps)",
@@ -101,7 +101,7 @@ def no_hls(on: Setting) -> Iterator[Finding]:
 def weak_hls(on: Setting) -> Iterator[Finding]:
     """Check that the weak losses find the weakly HLS candidate on redundant features."""
     for loss in ("weak", "weak-normalised", "span", "eig"):
-        result = on.run("banditsrl-linucb", SHORT, loss=loss)
+        result = on.run("banditsrl-linucb", SHORT, loss=loss, offset="paper")
         hits = int((result.final_representation == 0).sum())
         seen = f"{hits} of {on.n_seeds}; regret {result.mean[-1]:.1f} ± {result.stderr[-1]:.1f}"
         if loss == "eig":
@@ -139,7 +139,9 @@ def misspecified(on: Setting) -> Iterator[Finding]:
 
 def mixing(on: Setting) -> Iterator[Finding]:
     """Check that LEADER mixes representations and BanditSRL does not."""
-    leader, selecting = (on.run(name, LONG) for name in ("leader", "banditsrl-linucb"))
+    leader, selecting = (
+        on.run(name, LONG, offset="paper") for name in ("leader", "banditsrl-linucb")
+    )
     seen, goes = measure_growth(leader)
     flat = int((second_half_regret(leader) == 0).sum())
     yield Finding(

@@ -159,7 +159,7 @@ def selecting_linucb() -> tuple[banditsrl.FiniteProblem, banditsrl.Policy[Any]]:
     """Return BanditSRL with base LinUCB, on thirteen candidates."""
     problem = banditsrl.make_problem("vardim-misspecified")
     policy = banditsrl.BanditSRL(
-        problem.representations, base=banditsrl.LinUCB(), sigma=problem.sigma
+        problem.representations, base=banditsrl.LinUCB(), sigma=problem.sigma, offset="paper"
     )
     return problem, policy
 

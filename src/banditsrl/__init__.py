@@ -4,6 +4,7 @@ from banditsrl import errors, policies, problems, representations, selection
 from banditsrl.core.contract import check_policy
 from banditsrl.core.policy import Choice, Policy
 from banditsrl.core.problem import Problem, Task
+from banditsrl.core.problem_contract import check_problem
 from banditsrl.core.representation import Representation
 from banditsrl.core.state_files import load_state, save_state
 from banditsrl.linear.likelihood_ratio import glr
@@ -22,7 +23,7 @@ from banditsrl.policies import (
     Uniform,
     make_policy,
 )
-from banditsrl.problems import FiniteProblem, Stream, make_problem, read_problem
+from banditsrl.problems import Column, FiniteProblem, Stream, make_problem, read_problem
 from banditsrl.representations import Fourier, Network
 from banditsrl.selection.training import Training
 from banditsrl.serving.agent import Agent
@@ -44,6 +45,7 @@ __all__ = [
     "Agent",
     "BanditSRL",
     "Choice",
+    "Column",
     "Diagnosis",
     "EpsilonGreedy",
     "FiniteProblem",
@@ -64,6 +66,7 @@ __all__ = [
     "Training",
     "Uniform",
     "check_policy",
+    "check_problem",
     "compiled",
     "diagnose",
     "errors",

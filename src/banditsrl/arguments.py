@@ -18,6 +18,10 @@ from banditsrl.errors import InvalidArgument, InvalidType
 
 LARGEST_COUNT = 2**63 - 1
 
+LARGEST_NUMBER = 1e19
+"""Largest size of a column or a reward. Policies square them, and networks do so in float32, where
+numbers above 3.4e38 are infinite; one of those would make all sums infinite or NaN for ever."""
+
 LARGEST_INDEX = 2**31 - 1
 """Largest index of an action: indices are kept in 32 bits."""
 
@@ -123,6 +127,19 @@ def finite_value(name: str, value: Any) -> None:
         raise InvalidArgument(f"{name} must be finite, got {number[~np.isfinite(number)][0]}.")
 
 
+def moderate_value(name: str, value: Any) -> None:
+    """Refuse NaN, infinity, and numbers above `LARGEST_NUMBER` in size; traced values pass."""
+    finite_value(name, value)
+    if isinstance(value, jax.core.Tracer):
+        return
+    largest = float(np.abs(np.asarray(value, dtype=np.float64)).max(initial=0.0))
+    if largest > LARGEST_NUMBER:
+        raise InvalidArgument(
+            f"{name} must be at most {LARGEST_NUMBER:g} in size, so that its square fits into "
+            f"float32, got {largest:g}."
+        )
+
+
 def booleans(name: str, value: Any, shape: tuple[int, ...]) -> NDArray[np.bool_]:
     """Return a boolean array of this shape, from True and False or from 1 and 0."""
     try:
@@ -163,10 +180,10 @@ def check_action(action: Any, n_actions: int | None) -> Any:
 
 
 def check_reward(reward: Any) -> Any:
-    """Return the reward as a float64 scalar; refuse NaN and infinity."""
+    """Return the reward as a float64 scalar; refuse NaN, infinity and enormous numbers."""
     if np.shape(reward) != ():
         raise InvalidArgument(f"reward must be one number, got shape {np.shape(reward)}.")
-    finite_value("reward", reward)
+    moderate_value("reward", reward)
     known = not isinstance(reward, jax.core.Tracer)
     return np.float64(reward) if known else reward.astype(jnp.float64)
 

@@ -26,8 +26,12 @@ class StateFileError(InvalidArgument):
 
 
 class ContractViolation(BanditSRLError, ValueError):
-    """A policy breaks the contract that `check_policy` verifies."""
+    """A policy or a problem breaks the contract that `check_policy` or `check_problem` verifies."""
 
 
 class BoundExceeded(UserWarning):
     """An observed norm or reward is larger than the bound that was given."""
+
+
+class TooFewSteps(UserWarning):
+    """A policy cannot do on this problem, within the horizon, what it is made for."""

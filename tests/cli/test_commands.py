@@ -151,6 +151,11 @@ def test_the_speed_of_a_step_is_measured(monkeypatch: pytest.MonkeyPatch) -> Non
         (["run", "mixin"], "no problem named 'mixin'; did you mean 'mixing'"),
         (["run", "mixing", "linuc"], "no policy named 'linuc'; did you mean 'linucb'"),
         (["run", "mixing", "linucb", "--set", "ucb_scal=2"], "did you mean 'ucb_scale'"),
+        (
+            ["run", "mixing", "linucb", "--set", "nois_std=1"],
+            "The problem mixing has a setting 'noise_std'.",
+        ),
+        (["run", "mixing", "linucb", "--set", "q=1"], "The settings of the problem mixing are "),
         (["run", "mixing", "linucb", "--set", "ucb_scale"], "--set must be NAME=VALUE"),
         (["run", "mixing", "linucb", "--preset", "papr"], "no preset named 'papr'"),
         (["run", "mixing", "linucb", "--engine", "slurm"], "engine must be one of local, ray"),

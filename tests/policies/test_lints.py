@@ -55,3 +55,38 @@ def test_the_action_that_is_played_has_positive_probability() -> None:
 def test_settings_outside_their_range_are_refused(settings: dict[str, float], message: str) -> None:
     with pytest.raises(InvalidArgument, match=message):
         banditsrl.LinTS(np.ones((2, 2, 1)), **settings)  # type: ignore[arg-type]
+
+
+def test_a_rare_action_has_a_propensity_of_its_size() -> None:
+    """Counting wins of 64 draws could not report less than 1 / 65 for what was played."""
+    policy = banditsrl.LinTS(ts_scale=0.12, **SETTINGS)
+    rng = np.random.default_rng(0)
+    covariance = (0.12 * width()) ** 2 * np.linalg.inv(V)
+    thetas = rng.multivariate_normal(THETA, covariance, size=400_000)
+    expected = np.bincount((thetas @ PHI.T).argmax(axis=1), minlength=A) / 400_000
+    rare = [a for a in range(A) if 1e-4 < expected[a] < 1 / 65]
+    assert rare
+    state, act = teach(policy), banditsrl.compiled(policy).act
+    pmfs = np.array([act(state, CONTEXT, None, jax.random.key(s)).pmf for s in range(200)])
+    for a in rare:
+        error = pmfs[:, a].std(ddof=1) / math.sqrt(200) + math.sqrt(expected[a] / 400_000)
+        assert abs(pmfs[:, a].mean() - expected[a]) < 4 * error
+        assert pmfs[:, a].std(ddof=1) < 0.5 * math.sqrt(expected[a] / 65)  # that of counting
+
+
+def test_unavailable_actions_and_a_single_one_have_their_probability() -> None:
+    policy = banditsrl.LinTS(**SETTINGS)
+    state = teach(policy)
+    for action in range(A):
+        mask = np.arange(A) == action
+        pmf = np.asarray(policy.act(state, CONTEXT, mask, jax.random.key(0)).pmf)
+        np.testing.assert_allclose(pmf, mask.astype(float))
+    without = np.asarray(policy.act(state, CONTEXT, np.arange(A) != 1, jax.random.key(0)).pmf)
+    assert without[1] == 0.0
+    assert without.sum() == pytest.approx(1.0)
+
+
+def test_without_width_the_greedy_action_has_all_of_the_probability() -> None:
+    policy = banditsrl.LinTS(ts_scale=0.0, **SETTINGS)
+    choice = policy.act(teach(policy), CONTEXT, None, jax.random.key(0))
+    assert float(choice.pmf[int(np.argmax(PHI @ THETA))]) == pytest.approx(1.0)

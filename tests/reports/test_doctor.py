@@ -77,6 +77,22 @@ def test_a_log_tells_the_true_features_from_too_few(tmp_path: Path) -> None:
     assert "worse than the noise alone" in found.text()
 
 
+@pytest.mark.parametrize("factor", [1e-7, 1e11])
+@pytest.mark.parametrize("size", [1e-7, 1.0, 1e9])
+def test_verdicts_on_a_log_do_not_depend_on_units(factor: float, size: float) -> None:
+    phi, actions, rewards = rounds(400, seed=2)
+    columns = np.array([size, 1.0, 1.0, 1.0])
+    plain, other = (
+        diagnose_log({"x": x, "y": x[..., :2]}, actions, y)[1]
+        for x, y in ((phi, rewards), (phi * columns, factor * rewards))
+    )
+    for name in plain:
+        one, two = plain[name], other[name]
+        assert (two.rank, two.realizable) == (one.rank, one.realizable)
+        assert (two.played_rank, two.greedy_rank) == (one.played_rank, one.greedy_rank)
+    assert (other["x"].realizable, other["y"].realizable) == (True, False)
+
+
 def test_the_fit_is_that_of_the_normal_equations() -> None:
     phi, actions, rewards = rounds(400, seed=2)
     played = np.array([phi[t, a] for t, a in enumerate(actions)])
@@ -86,7 +102,8 @@ def test_the_fit_is_that_of_the_normal_equations() -> None:
     assert found["x"].error == pytest.approx(squares / (400 - 4))
     assert noise.source == "together"
     assert noise.variance == pytest.approx(squares / (400 - 4))
-    ridge = np.linalg.inv(played.T @ played + np.eye(4)) @ played.T @ rewards
+    penalty = np.diag((played**2).mean(axis=0))  # one round of average size in every column
+    ridge = np.linalg.inv(played.T @ played + penalty) @ played.T @ rewards
     greedy = np.array([max(row, key=lambda v: float(v @ ridge)) for row in phi])
     moment = sum(np.outer(v, v) for v in greedy) / 400
     np.testing.assert_allclose(found["x"].greedy, np.linalg.eigvalsh(moment))

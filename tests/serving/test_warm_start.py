@@ -56,3 +56,44 @@ def test_a_log_that_does_not_fit_together_is_refused(
         banditsrl.warm_start(policy, KEY, **{**log, "contexts": log["contexts"][:3]})
     with pytest.raises(InvalidArgument, match="rewards must be finite, got nan"):
         banditsrl.warm_start(policy, KEY, **{**log, "rewards": log["rewards"] * np.nan})
+
+
+def make_uneven_log(n: int, seed: int) -> tuple[dict[str, Any], Any]:
+    """Return logged rounds whose columns have very different scales, and their mean rewards."""
+    rng = np.random.default_rng(seed)
+    plain = rng.normal(size=(n, 4))
+    weights = np.array([[1.0, 0.0, 0.5, 0.0], [0.0, 1.0, 0.0, 0.5], [-0.5, -0.5, 0.5, 0.5]])
+    means = plain @ weights.T  # (n, 3)
+    actions = rng.integers(3, size=n)
+    rewards = means[np.arange(n), actions] + 0.3 * rng.normal(size=n)
+    contexts = 50.0 + plain * [100.0, 1.0, 0.01, 10.0]
+    return {"contexts": contexts, "actions": actions, "rewards": rewards}, means
+
+
+def share_of_best(agent: banditsrl.Agent, seed: int) -> float:
+    log, means = make_uneven_log(300, seed)
+    actions = [int(agent.act(context).action) for context in log["contexts"]]
+    return float((np.array(actions) == means.argmax(axis=1)).mean())
+
+
+@pytest.mark.parametrize("n", [300, 600, 1100])
+def test_a_log_is_worth_as_much_as_having_lived_through_it(n: int) -> None:
+    log, _ = make_uneven_log(n, seed=0)
+    policy = banditsrl.make_policy("linucb-disjoint", banditsrl.Stream(4, 3))
+    lived = banditsrl.Agent(policy)
+    for context, action, reward in zip(*log.values(), strict=True):
+        lived.learn(context, int(action), float(reward))
+    shares = [share_of_best(one, 1) for one in (lived, banditsrl.Agent.from_log(policy, **log))]
+    assert shares[1] >= shares[0] - 0.02
+    assert shares[1] >= 0.9
+
+
+def test_phases_end_in_a_log_where_they_end_in_life(
+    problem: banditsrl.FiniteProblem, log: dict[str, Any]
+) -> None:
+    policy = banditsrl.BanditSRL(problem.representations, base=banditsrl.LinUCB(), sigma=0.3)
+    state, _ = banditsrl.warm_start(policy, KEY, **log)
+    assert int(state.phase) == 7  # after 2, 4, ..., 64 rounds, and after all 80
+    short = {name: values[:64] for name, values in log.items()}
+    state, _ = banditsrl.warm_start(policy, KEY, **short)
+    assert int(state.phase) == 6  # the last round ends a phase, which does not end twice

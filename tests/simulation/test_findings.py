@@ -13,7 +13,7 @@ import banditsrl
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_with_an_hls_candidate_banditsrl_stops_exploring(seed: int) -> None:
     problem = banditsrl.make_problem("vardim-realizable", seed=seed)
-    linucb = simulate_seeds(problem, "banditsrl-linucb", 10_000)
+    linucb = simulate_seeds(problem, "banditsrl-linucb", 10_000, offset="paper")
     assert (second_half_regret(linucb) == 0).sum() >= 38
     assert linucb.wrong.max() == 0
 
@@ -21,14 +21,14 @@ def test_with_an_hls_candidate_banditsrl_stops_exploring(seed: int) -> None:
 def test_without_an_hls_candidate_regret_keeps_growing() -> None:
     problem = banditsrl.make_problem("vardim-no-hls", seed=0)
     for name in ("banditsrl-linucb", "banditsrl-egreedy"):
-        added = second_half_regret(simulate_seeds(problem, name, 10_000))
+        added = second_half_regret(simulate_seeds(problem, name, 10_000, offset="paper"))
         assert added.mean() > 2 * added.std(ddof=1) / np.sqrt(40)
 
 
 def test_the_eig_loss_is_blind_on_redundant_features() -> None:
     problem = banditsrl.make_problem("vardim-weak-hls", seed=0)
-    eig = simulate_seeds(problem, "banditsrl-linucb", 5_000, loss="eig")
-    span = simulate_seeds(problem, "banditsrl-linucb", 5_000, loss="span")
+    eig = simulate_seeds(problem, "banditsrl-linucb", 5_000, loss="eig", offset="paper")
+    span = simulate_seeds(problem, "banditsrl-linucb", 5_000, loss="span", offset="paper")
     hits = [(result.final_representation == 0).sum() for result in (eig, span)]
     assert hits[0] <= 40 / 6 + 3 * np.sqrt(40 * 5 / 36)  # chance plus three standard deviations
     assert hits[1] >= 34
@@ -45,7 +45,7 @@ def test_misspecified_candidates_are_eliminated_and_realizable_ones_are_not() ->
 
 @pytest.mark.parametrize("name", ["banditsrl-linucb", "banditsrl-egreedy"])
 def test_certificates_are_sound(problem: banditsrl.FiniteProblem, name: str) -> None:
-    policy, n = banditsrl.make_policy(name, problem), 200
+    policy, n = banditsrl.make_policy(name, problem, offset="paper"), 200
     delta = policy.effective.delta
     result = banditsrl.simulate(problem, policy, horizon=3_000, seeds=n, steps=[3_000])
     wrong = int((result.wrong[:, -1] > 0).sum())

@@ -92,7 +92,7 @@ def linucb() -> Played:
 def realizable() -> Played:
     problem = banditsrl.make_problem("vardim-realizable")
     policy = banditsrl.BanditSRL(
-        problem.representations, base=banditsrl.LinUCB(), sigma=problem.sigma
+        problem.representations, base=banditsrl.LinUCB(), sigma=problem.sigma, offset="paper"
     )
     return played(problem, policy)
 
@@ -101,7 +101,7 @@ def realizable() -> Played:
 def misspecified() -> Played:
     problem = louder(banditsrl.make_problem("vardim-misspecified"))
     policy = banditsrl.BanditSRL(
-        problem.representations, base=banditsrl.LinUCB(), sigma=problem.sigma
+        problem.representations, base=banditsrl.LinUCB(), sigma=problem.sigma, offset="paper"
     )
     return played(problem, policy)
 

@@ -258,3 +258,86 @@ def test_a_representation_of_another_problem_is_refused(source: Any) -> None:
 def test_something_else_can_not_be_diagnosed() -> None:
     with pytest.raises(InvalidType, match=r"representation must be .* got str"):
         diagnose(vardim(variant="realizable"), "phi")
+
+
+def verdicts(found: Diagnosis) -> tuple[Any, ...]:
+    ranks = (found.rank, found.optimal_rank, found.n_tied)
+    return (found.realizable, found.hls, found.weak_hls, found.redundant, *ranks)
+
+
+def scaled(
+    problem: FiniteProblem, features: Floats, factor: float, shift: float, columns: Floats
+) -> tuple[Any, ...]:
+    """The verdicts with rewards factor y + shift, a constant column added, and columns scaled."""
+    means = factor * problem.mean_rewards + shift
+    with_constant = np.concatenate([features, np.ones((*features.shape[:2], 1))], axis=2)
+    other = FiniteProblem(means, rho=problem.rho, noise_std=0.0)
+    return verdicts(diagnose(other, with_constant * columns))
+
+
+@pytest.mark.parametrize(
+    ("factor", "shift"), [(1e-7, 0.0), (1e11, 0.0), (1e-300, 0.0), (1.0, 1e6), (1e-6, -1.0)]
+)
+def test_verdicts_do_not_depend_on_the_unit_or_the_origin_of_rewards(
+    factor: float, shift: float
+) -> None:
+    problem = vardim(variant="misspecified", seed=0)
+    ones = np.ones(1)
+    kinds = set()
+    for table in problem.representations:
+        plain = scaled(problem, table.features, 1.0, 0.0, ones)
+        assert scaled(problem, table.features, factor, shift, ones) == plain
+        kinds.add(plain[0])
+    assert kinds == {True, False}
+
+
+@pytest.mark.parametrize("size", [1e-7, 1e-10, 1e9])
+def test_verdicts_do_not_depend_on_the_scale_of_a_column(size: float) -> None:
+    problem = vardim(variant="misspecified", seed=0)
+    for table in problem.representations:
+        columns = np.ones(table.dim + 1)
+        plain = scaled(problem, table.features, 1.0, 0.0, columns)
+        columns[0] = size
+        assert scaled(problem, table.features, 1.0, 0.0, columns) == plain
+
+
+def test_a_needed_column_of_small_scale_is_needed() -> None:
+    rng = np.random.default_rng(3)
+    features = rng.normal(size=(20, 3, 2))
+    means = features @ [1.0, -1.0]
+    small = features * [1.0, 1e-7]
+    found = diagnose(FiniteProblem(means), small)
+    assert (found.realizable, found.redundant, found.hls) == (True, False, True)
+    assert pytest.approx(1e7) == found.B
+    without = diagnose(FiniteProblem(means), small[..., :1])
+    assert not without.realizable
+
+
+def test_the_misspecification_of_scaled_rewards_is_scaled() -> None:
+    problem = vardim(variant="misspecified", seed=0)
+    k = next(k for k, claim in enumerate(problem.claims) if not claim.realizable)
+    features = problem.representations[k].features
+    one = diagnose(problem, k)
+    for factor in (1e-7, 1e11):
+        other = diagnose(FiniteProblem(factor * problem.mean_rewards), features)
+        assert other.misspecification_upper == pytest.approx(
+            factor**2 * one.misspecification_upper, rel=1e-6
+        )
+        assert not FiniteProblem(factor * problem.mean_rewards, [features]).claims[0].realizable
+
+
+def test_tied_optimal_actions_are_counted_and_their_order_does_not_matter() -> None:
+    means = np.array([[1.0, 1.0, 0.0], [0.0, 1.0, 0.5], [0.1 + 0.2, 0.3, 0.0]])
+    features = np.random.default_rng(0).normal(size=(3, 3, 4))
+    found = []
+    for order in ([0, 1, 2], [1, 0, 2], [2, 1, 0]):
+        found.append(diagnose(FiniteProblem(means[:, order]), features[:, order]))
+    for one in found:
+        assert (one.n_tied, one.optimal_rank, one.hls) == (2, 4, True)  # five optimal features
+        assert one.lambda_star == pytest.approx(found[0].lambda_star)
+    rows = [features[0, 0], features[0, 1], features[1, 1], features[2, 0], features[2, 1]]
+    shares = np.array([1, 1, 2, 1, 1]) / 6
+    moment = sum(share * np.outer(row, row) for share, row in zip(shares, rows, strict=True))
+    assert found[0].lambda_star == pytest.approx(np.linalg.eigvalsh(moment)[0])
+    untied = diagnose(FiniteProblem(means - [[0.0, 0.0, 0.0], [0, 0, 0], [0, 0.1, 0]]), features)
+    assert untied.n_tied == 1

@@ -22,6 +22,7 @@ from jax import Array
 from jax.typing import ArrayLike
 
 from banditsrl.core.history import History
+from banditsrl.core.problem import Problem
 from banditsrl.core.representation import Context, Representation
 
 StateT = TypeVar("StateT")
@@ -116,6 +117,11 @@ class Policy(eqx.Module, Generic[StateT]):
         return {}
 
     # What is known beforehand.
+
+    def foresee(self, problem: Problem, horizon: int) -> tuple[str, ...]:
+        """Return one sentence for each thing that cannot work on this problem in so many steps."""
+        del problem, horizon
+        return ()
 
     @property
     def n_actions(self) -> int | None:

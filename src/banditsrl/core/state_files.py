@@ -21,7 +21,7 @@ from banditsrl.core.adapters import OutsidePolicy
 from banditsrl.core.policy import State
 from banditsrl.errors import StateFileError
 from banditsrl.numerics.draws import is_key, key_words
-from banditsrl.numerics.precision import in_float64
+from banditsrl.numerics.precision import holds_broken_numbers, in_float64
 
 SCHEMA = 3
 """Raised whenever the layout of a state or of the file changes."""
@@ -36,10 +36,15 @@ class StateMaker(Protocol):
 
 @in_float64
 def save_state(path: str | Path, policy: StateMaker, state: State) -> None:
-    """Write `state` of `policy` to a file, in one piece or not at all."""
+    """Write `state` of `policy` to a file, in one piece or not at all.
+
+    A state that holds broken numbers (see `holds_broken_numbers`) is refused, except in arrays that
+    have some from the start.
+    """
     path = Path(path)
     leaves = jax.tree.leaves(state)
     _check_arrays(path, policy, state)
+    _check_sound(path, policy, state)
     header = {
         "schema": SCHEMA,
         "policy": describe(policy),
@@ -99,6 +104,29 @@ def _check_arrays(path: Path, policy: StateMaker, state: State) -> None:
         shape = np.shape(leaf)
         if shape != wanted.shape and 0 not in wanted.shape:
             raise StateFileError(f"{path}: array {i} must have shape {wanted.shape}, got {shape}.")
+
+
+def _check_sound(path: Path, policy: StateMaker, state: State) -> None:
+    """Refuse a state that is broken where the policy's initial state is not."""
+    broken = [name for name, leaf in _name_leaves(state) if _is_broken(leaf)]
+    if not broken:
+        return
+    start = policy.init(jax.random.key(0))
+    usual = [name for name, leaf in _name_leaves(start) if _is_broken(leaf)]
+    if unusual := [name for name in broken if name not in usual]:
+        raise StateFileError(
+            f"{path}: state must be finite to be saved, got NaN or infinity in {unusual[0]}."
+        )
+
+
+def _name_leaves(state: State) -> list[tuple[str, Any]]:
+    """Return the arrays of a state with their names, such as .ridge.theta."""
+    found, _ = jax.tree_util.tree_flatten_with_path(state)
+    return [(jax.tree_util.keystr(place) or "the state", leaf) for place, leaf in found]
+
+
+def _is_broken(leaf: Any) -> bool:
+    return not is_key(leaf) and bool(holds_broken_numbers(np.asarray(leaf)))
 
 
 def _find_difference(written: Any, expected: dict[str, Any]) -> str:

@@ -3,12 +3,13 @@
 import inspect
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from difflib import get_close_matches
 from functools import lru_cache
 from typing import Any
 
 from banditsrl.core.policy import Policy
 from banditsrl.core.problem import Problem, Task
-from banditsrl.errors import BanditSRLError, InvalidArgument
+from banditsrl.errors import BanditSRLError, InvalidArgument, UnknownName
 from banditsrl.experiments.run_spec import RunSpec, Settings, is_file
 from banditsrl.policies.policy_catalogue import make_policy
 from banditsrl.problems.finite import FiniteProblem
@@ -94,9 +95,29 @@ def _build_policy(
     chosen = dict(settings)
     if chosen.get("representation") == "worst":
         chosen["representation"] = find_worst_candidate(built)
-    with _our_errors(f"policy {policy}"):
-        made: Policy[Any] = make_policy(policy, built, preset=preset, **chosen)
-        return made
+    try:
+        with _our_errors(f"policy {policy}"):
+            made: Policy[Any] = make_policy(policy, built, preset=preset, **chosen)
+            return made
+    except UnknownName as error:
+        raise UnknownName(f"{error}{_mention_problem(error, problem[0], chosen)}") from error
+
+
+def _mention_problem(error: UnknownName, problem: str, settings: Mapping[str, Any]) -> str:
+    """Return what the problem's settings are, if the unknown name is that of a setting.
+
+    A setting that the problem does not have is passed to the policy, which knows its own only.
+    """
+    message = str(error)
+    unknown = [name for name in settings if f"named {name!r};" in message]
+    if not message.startswith("There is no setting of"):
+        return ""
+    names = sorted(problem_setting_names(problem))
+    if not unknown or not names:
+        return ""
+    if near := get_close_matches(unknown[0], names, n=1):
+        return f" The problem {problem} has a setting {near[0]!r}."
+    return f" The settings of the problem {problem} are {', '.join(names)}."
 
 
 @contextmanager

@@ -5,6 +5,9 @@ from collections.abc import Callable
 from typing import ParamSpec, TypeVar
 
 import jax
+import jax.numpy as jnp
+from jax import Array
+from jax.typing import ArrayLike
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -19,3 +22,16 @@ def in_float64(function: Callable[P, R]) -> Callable[P, R]:
             return function(*args, **kwargs)
 
     return run
+
+
+def holds_broken_numbers(array: ArrayLike) -> Array:
+    """Return whether an array of a state holds NaN, or infinity in float32.
+
+    Statistics in float64 may hold infinity on purpose, such as the deviation of a constant column.
+    In float32, which networks use, infinity is an overflow.
+    """
+    known = jnp.asarray(array)
+    if not jnp.issubdtype(known.dtype, jnp.inexact):
+        return jnp.zeros((), dtype=bool)
+    broken = ~jnp.isfinite(known) if known.dtype == jnp.float32 else jnp.isnan(known)
+    return broken.any()

@@ -10,6 +10,7 @@ from banditsrl.problems.instance_files import read_problem, write_problem
 from banditsrl.problems.labelled import TableProblem, read_table
 from banditsrl.problems.problem_catalogue import PROBLEMS, make_problem
 from banditsrl.problems.stream import Stream
+from banditsrl.problems.stream_columns import Column
 from banditsrl.problems.synthetic import mixing, vardim
 from banditsrl.problems.wheel import Wheel, wheel
 
@@ -17,6 +18,7 @@ __all__ = [
     "DATASETS",
     "PROBLEMS",
     "Claim",
+    "Column",
     "DataNotFound",
     "DataSet",
     "FiniteProblem",

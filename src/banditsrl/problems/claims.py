@@ -16,8 +16,11 @@ from banditsrl.errors import InvalidArgument, InvalidType
 from banditsrl.representations.table import SMALLEST_BOUND, Table
 
 EXACT_FIT = 1e-6
-"""Without a claim, a candidate counts as realizable if its best fit is exact to this: features
-often come from files, whose numbers were rounded."""
+"""Without a claim, a candidate counts as realizable if its best fit is exact to this share of the
+spread of the rewards: features often come from files, whose numbers were rounded."""
+
+LEAST_SPREAD = 1e-6
+"""A spread below this share of the largest reward is taken as this share, because of rounding."""
 
 
 class Claim(eqx.Module):
@@ -73,6 +76,17 @@ def best_fit(
     return theta, float(np.abs(rows @ theta - means[possible]).max())
 
 
+def reward_spread(means: NDArray[np.float64], possible: NDArray[np.bool_]) -> float:
+    """Return the unit in which errors of a fit are measured: the largest difference of means.
+
+    Example:
+        >>> reward_spread(np.array([[2.0, 5.0, 9.0]]), np.array([[True, True, False]]))
+        3.0
+    """
+    values = means[possible]
+    return max(float(np.ptp(values)), LEAST_SPREAD * float(np.abs(values).max()))
+
+
 def _check_claims(claims: Sequence[Any], n: int) -> None:
     wrong = [type(claim).__name__ for claim in claims if not isinstance(claim, Claim)]
     if wrong:
@@ -95,7 +109,7 @@ def _as_table(source: Any, possible: NDArray[np.bool_]) -> Table:
 
 def _fit_claim(table: Table, means: NDArray[np.float64], possible: NDArray[np.bool_]) -> Claim:
     theta, error = best_fit(table.features, means, possible)
-    return Claim(theta, error <= EXACT_FIT)
+    return Claim(theta, error <= EXACT_FIT * reward_spread(means, possible))
 
 
 def _bound_parameter(table: Table, claim: Claim) -> Table:

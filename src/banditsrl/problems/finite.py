@@ -15,6 +15,7 @@ from jax import Array
 from numpy.typing import NDArray
 
 from banditsrl.arguments import at_least, booleans, finite_array, one_of
+from banditsrl.core.actions import ROUNDING
 from banditsrl.core.problem import Problem
 from banditsrl.core.representation import Context
 from banditsrl.errors import InvalidArgument, InvalidType
@@ -131,8 +132,18 @@ class FiniteProblem(Problem):
 
     @property
     def optimal_actions(self) -> NDArray[np.int64]:
-        """The best available action of every context, (X,)."""
+        """The best available action of every context, (X,); the first one where several are."""
         return np.asarray(np.where(self.available, self.mean_rewards, -np.inf).argmax(axis=1))
+
+    @property
+    def optimal_play(self) -> NDArray[np.float64]:
+        """Equal shares of the optimal actions of every context, (X, A).
+
+        Actions are tied if their means are equal up to rounding.
+        """
+        limit = ROUNDING * np.abs(self.mean_rewards[self.available]).max()
+        optimal = self.gaps <= limit
+        return np.asarray(optimal / optimal.sum(axis=1, keepdims=True))
 
     @property
     def gaps(self) -> NDArray[np.float64]:

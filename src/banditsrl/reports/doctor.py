@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from banditsrl.errors import InvalidArgument
+from banditsrl.problems.finite import FiniteProblem
 from banditsrl.problems.instance_files import read_problem
 from banditsrl.reports.logged_rounds import read_logged_rounds
 from banditsrl.reports.matplotlib_plots import DPI, apply_look, draw_spectra
@@ -24,7 +25,7 @@ from banditsrl.reports.verdicts import (
     recommend,
     write_advice,
 )
-from banditsrl.theory.diagnosis import RANK_TOLERANCE
+from banditsrl.theory.column_scales import RANK_TOLERANCE
 from banditsrl.theory.log_diagnosis import Noise, diagnose_log
 
 
@@ -61,8 +62,8 @@ class Examination:
         parts = [f"{self.source}: {self.summary}"]
         parts += [self._describe_candidate(verdict) for verdict in self.verdicts]
         note = (
-            "(A direction counts if its singular value is above "
-            f"{RANK_TOLERANCE:g} times the largest one.)"
+            "(A direction counts if its singular value, in units of each column's largest entry, "
+            f"is above {RANK_TOLERANCE:g} times the largest one.)"
         )
         return "\n\n".join([*parts, self.advice, note])
 
@@ -137,9 +138,20 @@ def _examine_problem(path: Path) -> Examination:
     summary = (
         f"a known problem with {format_count(problem.n_contexts, 'context')}, "
         f"{format_count(problem.n_actions, 'action')} and "
-        f"{format_count(len(verdicts), 'candidate')}."
+        f"{format_count(len(verdicts), 'candidate')}.{_describe_ties(problem)}"
     )
     return Examination(str(path), "problem", summary, None, verdicts)
+
+
+def _describe_ties(problem: FiniteProblem) -> str:
+    """Return a sentence if some context has several optimal actions; it is empty if none has."""
+    n_tied = int(((problem.optimal_play > 0).sum(axis=1) > 1)[problem.rho > 0].sum())
+    if not n_tied:
+        return ""
+    return (
+        f" Several actions are optimal in {format_count(n_tied, 'context')}; they count with equal "
+        "shares, and exploration cannot end there."
+    )
 
 
 def _examine_log(path: Path) -> Examination:

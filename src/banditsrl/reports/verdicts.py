@@ -193,7 +193,6 @@ def _rank_key(verdict: CandidateVerdict) -> tuple[bool, bool, bool, float, int]:
 def _judge_candidate(problem: FiniteProblem, k: int) -> CandidateVerdict:
     d, features = diagnose(problem, k), problem.representations[k].features
     shares = problem.available / problem.available.sum(axis=1, keepdims=True)
-    best = np.eye(problem.n_actions)[problem.optimal_actions]
     fit = f"predicts every mean reward (largest error {d.error:.1e})"
     if not d.realizable:
         fit = (
@@ -211,7 +210,7 @@ def _judge_candidate(problem: FiniteProblem, k: int) -> CandidateVerdict:
         realizable=d.realizable,
         fit=f"{fit}.",
         played=_compute_spectrum(features, problem.rho[:, None] * shares),
-        greedy=_compute_spectrum(features, problem.rho[:, None] * best),
+        greedy=_compute_spectrum(features, problem.rho[:, None] * problem.optimal_play),
         played_rank=d.rank,
         greedy_rank=d.optimal_rank,
         L=d.L,

@@ -24,6 +24,7 @@ from banditsrl.core.representation import Context
 from banditsrl.core.state_files import load_state, save_state
 from banditsrl.errors import InvalidArgument
 from banditsrl.numerics.precision import in_float64
+from banditsrl.serving.bound_watch import BoundWatch
 from banditsrl.serving.compiled import compiled
 from banditsrl.serving.warm_start import warm_start
 
@@ -47,6 +48,8 @@ class Agent:
     Args:
         policy: Any policy; `make_policy("banditsrl-auto", Stream(...))` where in doubt.
         seed: Seed of the agent's own randomness.
+        reward_bound: Warn once when a reward exceeds this in absolute value. A bound L that was
+            given to an embedding is watched in the same way.
 
     Example:
         >>> import banditsrl
@@ -58,9 +61,12 @@ class Agent:
         1
     """
 
-    def __init__(self, policy: AnyPolicy, *, seed: int = 0) -> None:
+    def __init__(
+        self, policy: AnyPolicy, *, seed: int = 0, reward_bound: float | None = None
+    ) -> None:
         self.policy = policy
         self._policy = as_policy(policy)
+        self._watch = BoundWatch(self._policy, reward_bound)
         self._compiled = compiled(self._policy)
         key, init_key = jax.random.split(jax.random.key(count("seed", seed, 0)))
         self._memory = _empty_memory(self._policy.init(init_key), key)
@@ -122,6 +128,7 @@ class Agent:
         if ends:
             memory = memory._replace(state=self._refresh(memory))
         self._memory, self._recent = memory, recent
+        self._watch.see(float(reward), memory.state)
 
     def _refresh(self, memory: Memory) -> State:
         """Return the state at the start of the next phase."""
@@ -136,9 +143,11 @@ class Agent:
         save_state(path, _AgentState(self.policy), memory._replace(history=cut))
 
     @classmethod
-    def load(cls, path: str | Path, policy: AnyPolicy) -> "Agent":
+    def load(
+        cls, path: str | Path, policy: AnyPolicy, *, reward_bound: float | None = None
+    ) -> "Agent":
         """Return the agent that was saved with the same policy; it continues where it stopped."""
-        agent = cls(policy)
+        agent = cls(policy, reward_bound=reward_bound)
         memory: Memory = load_state(path, _AgentState(agent.policy))
         counts: dict[str, Any] = {
             "n": np.array(memory.n),

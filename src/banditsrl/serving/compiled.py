@@ -1,8 +1,10 @@
 """How does an application call a policy? By `act` and `learn`, checked and compiled."""
 
+import warnings
 from typing import Any, NamedTuple, Protocol
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from jax import Array
 from jax.typing import ArrayLike
@@ -11,7 +13,7 @@ from banditsrl.arguments import (
     check_action,
     check_known_mask,
     check_reward,
-    finite_value,
+    moderate_value,
     one_index,
 )
 from banditsrl.core.adapters import as_policy
@@ -19,8 +21,9 @@ from banditsrl.core.history import History
 from banditsrl.core.policy import AnyPolicy, Choice, Policy, State
 from banditsrl.core.representation import Context
 from banditsrl.errors import InvalidArgument
+from banditsrl.numerics.draws import is_key
 from banditsrl.numerics.partition import Partitioned, partition
-from banditsrl.numerics.precision import in_float64
+from banditsrl.numerics.precision import holds_broken_numbers, in_float64
 
 
 class Act(Protocol):
@@ -62,7 +65,11 @@ def compiled(policy: AnyPolicy) -> Compiled:
     - ``learn(state, context, action, reward, certified)``: `certified` is `Choice.certified` of
       that round; a policy with a test does not feed certified rounds to its base.
     - ``refresh(state, history, key)`` at the ends of phases, see `phase_ends`: BanditSRL selects
-      its next representation there, other policies only undo the drift of their statistics.
+      its next representation there, other policies only undo the drift of their statistics. If a
+      network diverges in training, it warns and returns the state that it was given.
+
+    Contexts and rewards that are not finite, or so large that sums would overflow, are refused
+    before they reach the state.
     """
     adapted = as_policy(policy)
     parts, n_actions = partition(adapted), adapted.n_actions
@@ -90,7 +97,16 @@ def compiled(policy: AnyPolicy) -> Compiled:
 
     @in_float64
     def refresh(state: State, history: History | None, key: Array) -> State:
-        return _refresh(parts, state, history, key)
+        refreshed, is_sound = _refresh(parts, state, history, key)
+        if is_sound:
+            return refreshed
+        warnings.warn(
+            f"{adapted.display_name}: the end of a phase gave numbers that are not finite, so the "
+            "state before it is kept.",
+            RuntimeWarning,
+            stacklevel=3,
+        )
+        return state
 
     return Compiled(act, learn, refresh)
 
@@ -115,8 +131,18 @@ def _learn(
 
 
 @jax.jit
-def _refresh(parts: Partitioned[Policy[Any]], state: State, history: History, key: Array) -> State:
-    return parts.combine().refresh(state, history, key)
+def _refresh(
+    parts: Partitioned[Policy[Any]], state: State, history: History, key: Array
+) -> tuple[State, Array]:
+    """Return the state after a phase, and whether its numbers are as sound as they were before."""
+    refreshed = parts.combine().refresh(state, history, key)
+    pairs = zip(jax.tree.leaves(state), jax.tree.leaves(refreshed), strict=True)
+    broken = [
+        holds_broken_numbers(jnp.asarray(new)) & ~holds_broken_numbers(jnp.asarray(old))
+        for old, new in pairs
+        if not is_key(new)
+    ]
+    return refreshed, ~jnp.asarray([False, *broken]).any()
 
 
 def _as_numpy(context: Context) -> Context:
@@ -125,9 +151,9 @@ def _as_numpy(context: Context) -> Context:
 
 
 def _check_context(policy: Policy[Any], context: Context) -> None:
-    """Refuse a context that is not finite, or an index beyond a table."""
+    """Refuse a context that is not finite or enormous, or an index beyond a table."""
     for leaf in jax.tree.leaves(context):
-        finite_value("context", leaf)
+        moderate_value("context", leaf)
     for representation in policy.embeddings:
         if representation.n_contexts is not None:
             one_index("context", context, representation.n_contexts)

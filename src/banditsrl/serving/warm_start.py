@@ -1,4 +1,9 @@
-"""How does a policy start from logged data? It learns the log, and is refreshed once."""
+"""How does a policy start from logged data? It lives through the log, phases included.
+
+Some of what a policy knows comes from the ends of phases: the scaling of its columns, the weights
+of its predictors (judged by rounds that they had not seen), the network. A log that was only added
+up would lack it, so phases end in a log where they end in life, and once more at its last round.
+"""
 
 from typing import Any
 
@@ -7,14 +12,16 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from banditsrl.arguments import count, finite_array, finite_value, known_index
+from banditsrl.arguments import count, finite_array, known_index, moderate_value
 from banditsrl.core.adapters import as_policy
 from banditsrl.core.history import History, empty_history, write_rounds
+from banditsrl.core.phases import phase_ends
 from banditsrl.core.policy import AnyPolicy, Policy, State
 from banditsrl.core.representation import Context
 from banditsrl.errors import InvalidArgument
 from banditsrl.numerics.partition import Partitioned, partition
 from banditsrl.numerics.precision import in_float64
+from banditsrl.serving.compiled import compiled
 
 
 @in_float64
@@ -23,7 +30,8 @@ def warm_start(
 ) -> tuple[State, History]:
     """Return a state that has learned from logged rounds, and the history that holds them.
 
-    The rounds count as explored. Estimates and certificates hold as with the policy's own data if
+    Phases end where they would have ended in a life of that length, and after the last round. The
+    rounds count as explored. Estimates and certificates hold as with the policy's own data if
     the log's actions depended only on what the log contains (contexts, past actions and rewards).
 
     Args:
@@ -36,6 +44,7 @@ def warm_start(
     """
     adapted = as_policy(policy)
     rewards = finite_array("rewards", rewards, "(n,)")
+    moderate_value("rewards", rewards)
     actions, n = np.asarray(actions), len(rewards)
     if actions.shape != (n,) or not np.issubdtype(actions.dtype, np.integer):
         raise InvalidArgument(
@@ -50,7 +59,7 @@ def warm_start(
     first = jax.tree.map(lambda leaf: jnp.asarray(leaf)[0], contexts)
     empty = empty_history(first, n + count("capacity", capacity, 0))
     history = write_rounds(empty, 0, contexts, actions, rewards, np.zeros(n, dtype=bool))
-    return _learn_history(partition(adapted), history, key), history
+    return _live_through(adapted, history, key), history
 
 
 def _as_arrays(contexts: Any) -> Context:
@@ -60,9 +69,9 @@ def _as_arrays(contexts: Any) -> Context:
 
 
 def _check_log(policy: Policy[Any], contexts: Context, actions: Any) -> None:
-    """Refuse contexts that are not finite, and indices beyond the policy's sizes."""
+    """Refuse contexts that are not finite or enormous, and indices beyond the policy's sizes."""
     for leaf in jax.tree.leaves(contexts):
-        finite_value("contexts", leaf)
+        moderate_value("contexts", leaf)
     if policy.n_actions is not None:
         known_index("actions", actions, policy.n_actions)
     for representation in policy.embeddings:
@@ -70,14 +79,33 @@ def _check_log(policy: Policy[Any], contexts: Context, actions: Any) -> None:
             known_index("contexts", contexts, representation.n_contexts)
 
 
-@jax.jit
-def _learn_history(parts: Partitioned[Policy[Any]], history: History, key: Array) -> State:
-    policy = parts.combine()
+def _live_through(policy: Policy[Any], history: History, key: Array) -> State:
+    """Return the state after all rounds of a history; a phase ends after the last one in any case.
+
+    Training at every phase end costs about as much as the policy's own life so far would have.
+    """
+    parts, refresh = partition(policy), compiled(policy).refresh
     init_key, refresh_key = jax.random.split(key)
+    n, growth = int(history.n), policy.phase_growth
+    ends = [end for end in phase_ends(growth, n) if end < n] if growth is not None else []
+    state, first = policy.init(init_key), 0
+    for last in ends:
+        state = _learn_rounds(parts, state, history, np.asarray(first), np.asarray(last))
+        past = history._replace(n=jnp.asarray(last, dtype=history.n.dtype))
+        state, first = refresh(state, past, jax.random.fold_in(refresh_key, last)), last
+    state = _learn_rounds(parts, state, history, np.asarray(first), np.asarray(n))
+    return refresh(state, history, refresh_key)
+
+
+@jax.jit
+def _learn_rounds(
+    parts: Partitioned[Policy[Any]], state: State, history: History, first: Array, last: Array
+) -> State:
+    """Return the state after the rounds first, ..., last - 1 of a history."""
+    policy = parts.combine()
 
     def learn_round(i: Array, state: State) -> State:
         context = jax.tree.map(lambda leaf: leaf[i], history.contexts)
         return policy.learn(state, context, history.actions[i], history.rewards[i], False)
 
-    state = jax.lax.fori_loop(0, history.n, learn_round, policy.init(init_key))
-    return policy.refresh(state, history, refresh_key)
+    return jax.lax.fori_loop(first, last, learn_round, state)

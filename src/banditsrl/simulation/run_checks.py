@@ -8,14 +8,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banditsrl.arguments import count
-from banditsrl.core.actions import ROUNDING
 from banditsrl.core.policy import Policy
 from banditsrl.core.problem import Problem
-from banditsrl.errors import BoundExceeded, ContractViolation, InvalidArgument, InvalidType
+from banditsrl.errors import (
+    BoundExceeded,
+    ContractViolation,
+    InvalidArgument,
+    InvalidType,
+    TooFewSteps,
+)
 from banditsrl.simulation.result import Result
 
 LONGEST = 2**31 - 1
 """Largest horizon: the history counts steps in 32 bits."""
+
+NORM_ROUNDING = 1e-6
+"""A norm may exceed its bound by this share: columns are kept in float32."""
 
 N_RECORDS = 100
 """Steps recorded when none are named."""
@@ -66,11 +74,21 @@ def check_steps(steps: Sequence[int] | None, horizon: int) -> NDArray[np.int64]:
     return recorded
 
 
-def check_offered(result: Result) -> None:
-    """Refuse a policy that chose an action that was not offered.
+def warn_of_few_steps(policy: Policy[Any], problem: Problem, horizon: int) -> None:
+    """Warn of what cannot work within the horizon, before it is simulated."""
+    for sentence in policy.foresee(problem, horizon):
+        warnings.warn(sentence, TooFewSteps, stacklevel=4)
 
-    Such an action pays minus infinity (see `loop`), which stays in the regret.
+
+def check_offered(result: Result) -> None:
+    """Refuse a policy that chose an action that was not offered, or a problem whose means are NaN.
+
+    Such an action pays minus infinity (see `loop`), which stays in the regret; so does NaN.
     """
+    if np.isnan(result.regret[:, -1]).any():
+        raise ContractViolation(
+            f"{result.problem} must return finite means, got NaN; see check_problem."
+        )
     if not np.isfinite(result.regret[:, -1]).all():
         raise ContractViolation(
             f"{result.policy} must choose available actions, got one that the problem did not "
@@ -84,15 +102,28 @@ def warn_of_exceeded_bounds(
     """Warn of bounds that were given and did not hold."""
     largest = float(result.largest_reward.max())
     if reward_bound is not None and largest > reward_bound:
-        _warn(f"reward_bound = {reward_bound:g} was given but a reward of {largest:g}")
+        _warn(describe_exceeded_reward(reward_bound, largest))
     norms = policy.largest_norms(result.state)
     if norms is None:
         return
     seen = np.asarray(norms).reshape(-1, result.n_seeds).max(axis=1)
-    for embedding, norm in zip(policy.embeddings, seen, strict=True):
-        if embedding.L is not None and norm > embedding.L * (1.0 + ROUNDING):
-            _warn(f"L = {embedding.L:g} was given but an embedding of norm {norm:g}")
+    for sentence in describe_exceeded_norms(policy, seen):
+        _warn(sentence)
 
 
-def _warn(what: str) -> None:
-    warnings.warn(f"{what} was observed.", BoundExceeded, stacklevel=5)
+def describe_exceeded_reward(reward_bound: float, largest: float) -> str:
+    """Return the sentence about a reward that exceeds its bound."""
+    return f"reward_bound = {reward_bound:g} was given but a reward of {largest:g} was observed."
+
+
+def describe_exceeded_norms(policy: Policy[Any], seen: NDArray[np.float64]) -> list[str]:
+    """Return one sentence for each embedding whose largest norm seen, (M,), exceeds its L."""
+    return [
+        f"L = {embedding.L:g} was given but an embedding of norm {norm:g} was observed."
+        for embedding, norm in zip(policy.embeddings, seen, strict=True)
+        if embedding.L is not None and norm > embedding.L * (1.0 + NORM_ROUNDING)
+    ]
+
+
+def _warn(sentence: str) -> None:
+    warnings.warn(sentence, BoundExceeded, stacklevel=5)

@@ -95,6 +95,7 @@ def simulate(
     plan = make_run_plan(problem, policy, horizon=count("horizon", horizon), steps=steps)
     if reward_bound is not None:
         positive("reward_bound", reward_bound)
+    run_checks.warn_of_few_steps(plan.policy, plan.problem, horizon)
     report = as_progress(progress)
     chosen = run_checks.check_seeds(seeds)
     outcomes = []

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from banditsrl.core.actions import ROUNDING as EQUAL
 from banditsrl.problems.finite import FiniteProblem
 from banditsrl.theory.diagnosis import Diagnosis
 
@@ -36,7 +37,7 @@ def _check_rewards(problem: FiniteProblem) -> Iterator[str]:
         yield "Rewards must satisfy |y| <= 1 almost surely, but Gaussian noise has no bound."
     if largest > 1.0 + ROUNDING:
         yield f"Rewards must satisfy |y| <= 1, but a mean reward has size {largest:.3g}."
-    if not problem.gap > 0:
+    if not problem.gap > EQUAL * largest:
         yield "The smallest gap must be positive, but some context has two optimal actions."
 
 

@@ -14,23 +14,26 @@ from numpy.typing import ArrayLike, NDArray
 
 from banditsrl.core.representation import Representation
 from banditsrl.errors import InvalidArgument
+from banditsrl.problems.claims import reward_spread
 from banditsrl.problems.finite import FiniteProblem, check_finite_problem
 from banditsrl.representations.conversion import as_representation
 from banditsrl.representations.table import Table
+from banditsrl.theory.column_scales import fit_least_squares, rank_of
 from banditsrl.theory.misspecification import bound_misspecification
 
 Floats = NDArray[np.float64]
 
-RANK_TOLERANCE = 1e-6
-"""Singular values below this share of the largest count as zero: numbers in files are rounded."""
-
 REALIZABLE_TOLERANCE = 1e-6
-"""A linear fit whose largest error is at most this counts as exact."""
+"""A linear fit whose largest error is at most this share of the spread of rewards is exact."""
 
 
 @dataclass(frozen=True)
 class Diagnosis:
     """Properties of one representation phi on one problem (paper, Section 2).
+
+    The paper assumes one optimal action a* in each context. Where several are tied, each counts
+    with an equal share, as if ties were broken at random: "optimal features" are those of all tied
+    actions, and the order of actions does not matter.
 
     Attributes:
         dim: d.
@@ -49,6 +52,8 @@ class Diagnosis:
         redundant: Whether all features together fail to span R^d.
         L: Largest norm of a feature.
         B: Norm of theta-star, the best linear fit under rho.
+        n_tied: Number of possible contexts in which several actions are optimal. The test never
+            passes there for long, so the paper's constant regret needs it to be zero.
     """
 
     dim: int
@@ -66,6 +71,7 @@ class Diagnosis:
     redundant: bool
     L: float
     B: float
+    n_tied: int
 
     def as_dict(self) -> dict[str, Any]:
         """Return the properties by name."""
@@ -98,11 +104,12 @@ def diagnose(problem: FiniteProblem, representation: int | Representation | Arra
     samples = _possible_samples(problem, table)
     theta = _fit_rewards(samples)
     error = float(np.abs(samples.features @ theta - samples.means).max())
-    realizable = error <= REALIZABLE_TOLERANCE
+    unit = reward_spread(problem.mean_rewards, problem.possible)
+    realizable = error <= REALIZABLE_TOLERANCE * unit
     lower, upper = (0.0, 0.0) if realizable else bound_misspecification(problem, table)
-    optimal = _optimal_features(problem, table)
-    rank, optimal_rank = _rank(samples.features), _rank(optimal)
-    eigenvalues = np.linalg.eigvalsh(_optimal_second_moment(problem, optimal))
+    optimal = _optimal_samples(problem, table)
+    rank, optimal_rank = rank_of(samples.features), rank_of(optimal.features)
+    eigenvalues = np.linalg.eigvalsh(_second_moment(optimal))
     return Diagnosis(
         dim=dim,
         rank=rank,
@@ -119,6 +126,7 @@ def diagnose(problem: FiniteProblem, representation: int | Representation | Arra
         redundant=rank < dim,
         L=float(np.linalg.norm(samples.features, axis=-1).max()),
         B=float(np.linalg.norm(theta)),
+        n_tied=int((_count_optimal(problem) > 1).sum()),
     )
 
 
@@ -142,28 +150,33 @@ def _read_features(
 
 
 def _possible_samples(problem: FiniteProblem, table: Floats) -> _Samples:
-    possible = problem.available & (problem.rho > 0)[:, None]
+    possible = problem.possible
     weights = np.broadcast_to(problem.rho[:, None], possible.shape)
     return _Samples(table[possible], problem.mean_rewards[possible], weights[possible])
+
+
+def _optimal_samples(problem: FiniteProblem, table: Floats) -> _Samples:
+    """Return the optimal actions of every possible context, which share its probability."""
+    weights = problem.rho[:, None] * problem.optimal_play  # (X, A)
+    optimal = weights > 0
+    return _Samples(table[optimal], problem.mean_rewards[optimal], weights[optimal])
+
+
+def _count_optimal(problem: FiniteProblem) -> NDArray[np.int64]:
+    """Return the number of optimal actions of every possible context."""
+    return np.asarray((problem.optimal_play[problem.rho > 0] > 0).sum(axis=1))
 
 
 def _fit_rewards(samples: _Samples) -> Floats:
     """Return theta-star, the weighted least-squares fit to the mean rewards, (d,)."""
     root = np.sqrt(samples.weights)
-    weighted = (samples.features * root[:, None], samples.means * root)
-    return np.asarray(np.linalg.lstsq(*weighted, rcond=RANK_TOLERANCE)[0])
+    return fit_least_squares(samples.features * root[:, None], samples.means * root)[0]
 
 
-def _optimal_features(problem: FiniteProblem, table: Floats) -> Floats:
-    """Return phi(x, a*(x)) of every context of positive probability, (n_possible, d)."""
-    possible = np.flatnonzero(problem.rho > 0)
-    return table[possible, problem.optimal_actions[possible]]
-
-
-def _optimal_second_moment(problem: FiniteProblem, optimal: Floats) -> Floats:
-    """Return E[phi(x, a*) phi(x, a*)^T], (d, d)."""
-    weights = problem.rho[problem.rho > 0]
-    return np.asarray(np.einsum("x,xi,xj->ij", weights, optimal, optimal))
+def _second_moment(samples: _Samples) -> Floats:
+    """Return E[phi phi^T] over samples, (d, d)."""
+    features = samples.features
+    return np.asarray(np.einsum("x,xi,xj->ij", samples.weights, features, features))
 
 
 def _smallest_total_eigenvalue(problem: FiniteProblem, table: Floats) -> float:
@@ -173,7 +186,3 @@ def _smallest_total_eigenvalue(problem: FiniteProblem, table: Floats) -> float:
     available = problem.available[possible]
     total = np.einsum("x,xai,xaj->ij", weights, phi * available[..., None], phi)
     return max(float(np.linalg.eigvalsh(total)[0]), 0.0)
-
-
-def _rank(rows: Floats) -> int:
-    return int(np.linalg.matrix_rank(rows, rtol=RANK_TOLERANCE))

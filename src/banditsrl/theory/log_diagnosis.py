@@ -13,10 +13,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from banditsrl.arguments import finite_array, known_index
 from banditsrl.errors import InvalidArgument
-from banditsrl.theory.diagnosis import RANK_TOLERANCE
+from banditsrl.theory.column_scales import column_scales, fit_least_squares, rank_of
 
 RIDGE = 1.0
-"""Regulariser of the fit that decides the greedy actions; the default of the policies."""
+"""Regulariser of the fit that decides the greedy actions, for columns whose mean square is one; the
+default of the policies."""
 
 MIN_FREEDOM = 30
 """Degrees of freedom that a noise estimate needs; its error is then about 25%."""
@@ -26,6 +27,9 @@ MAX_ERRORS = 3.0
 
 EXACT_SHARE = 1e-9
 """An excess error below this share of the mean squared reward is taken as rounding."""
+
+SMALLEST = 1e-100
+"""Replaces the size of a column that is zero, which may not be divided by."""
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -139,7 +143,7 @@ def _estimate_noise(
     residuals, freedom = _compare_repeats(tables, actions, rewards)
     source = "repeats"
     if freedom < MIN_FREEDOM:
-        residuals, freedom = _fit_least_squares(together, rewards)
+        residuals, freedom = _compute_residuals(together, rewards)
         source = "together"
     if freedom < MIN_FREEDOM:
         return Noise(float("nan"), max(freedom, 0), source), None
@@ -159,19 +163,28 @@ def _compare_repeats(tables: list[Floats], actions: Ints, rewards: Floats) -> tu
     return rewards - means[group], n - len(sizes)
 
 
-def _fit_least_squares(features: Floats, rewards: Floats) -> tuple[Floats, int]:
+def _compute_residuals(features: Floats, rewards: Floats) -> tuple[Floats, int]:
     """Return the residuals of the least-squares fit, and their degrees of freedom."""
-    theta, _, rank, _ = np.linalg.lstsq(features, rewards, rcond=RANK_TOLERANCE)
-    return np.asarray(rewards - features @ theta), len(rewards) - int(rank)
+    theta, rank = fit_least_squares(features, rewards)
+    return np.asarray(rewards - features @ theta), len(rewards) - rank
+
+
+def _fit_ridge(features: Floats, rewards: Floats) -> Floats:
+    """Return the ridge fit to columns of mean square one, as a parameter of the features, (d,)."""
+    scales = column_scales(features)
+    scales = scales * np.sqrt(np.square(features / scales).mean(axis=0)).clip(SMALLEST)
+    scaled = features / scales
+    gram = scaled.T @ scaled + RIDGE * np.eye(features.shape[1])
+    return np.asarray(np.linalg.solve(gram, scaled.T @ rewards) / scales)
 
 
 def _diagnose(
     table: Floats, played: Floats, rewards: Floats, noise: Floats | None
 ) -> LoggedDiagnosis:
     n, dim = played.shape
-    theta = np.linalg.solve(played.T @ played + RIDGE * np.eye(dim), played.T @ rewards)
+    theta = _fit_ridge(played, rewards)
     greedy = table[np.arange(n), (table @ theta).argmax(axis=1)]
-    residuals, freedom = _fit_least_squares(played, rewards)
+    residuals, freedom = _compute_residuals(played, rewards)
     squares = residuals**2 * (n / freedom) if freedom > 0 else np.full(n, np.nan)
     above = np.full(n, np.nan) if noise is None else squares - noise
     error, error_stderr = _mean_and_stderr(squares)
@@ -179,7 +192,7 @@ def _diagnose(
     allowed = MAX_ERRORS * excess_stderr + EXACT_SHARE * float((rewards**2).mean())
     return LoggedDiagnosis(
         dim=dim,
-        rank=_rank(table.reshape(-1, dim)),
+        rank=rank_of(table.reshape(-1, dim)),
         error=error,
         error_stderr=error_stderr,
         excess=excess,
@@ -187,8 +200,8 @@ def _diagnose(
         realizable=None if np.isnan(excess) else bool(excess <= allowed),
         played=_eigenvalues(played),
         greedy=_eigenvalues(greedy),
-        played_rank=_rank(played),
-        greedy_rank=_rank(greedy),
+        played_rank=rank_of(played),
+        greedy_rank=rank_of(greedy),
         L=float(np.linalg.norm(table, axis=-1).max()),
         B=float(np.linalg.norm(theta)),
     )
@@ -202,7 +215,3 @@ def _mean_and_stderr(values: Floats) -> tuple[float, float]:
 
 def _eigenvalues(rows: Floats) -> Floats:
     return np.asarray(np.linalg.eigvalsh(rows.T @ rows / len(rows))).clip(0.0)
-
-
-def _rank(rows: Floats) -> int:
-    return int(np.linalg.matrix_rank(rows, rtol=RANK_TOLERANCE))

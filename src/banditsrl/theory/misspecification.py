@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from banditsrl.arguments import finite_array
 from banditsrl.errors import InvalidArgument
 from banditsrl.problems.finite import FiniteProblem
+from banditsrl.theory.column_scales import column_scales
 
 NODE_BUDGET = 100_000
 """Largest number of partial policies in the search, which then takes about half a second."""
@@ -118,8 +119,10 @@ def _prepare(problem: FiniteProblem, table: Floats) -> tuple[_Choices, float]:
     """Return the choices, and the factor by which their squared rewards were divided.
 
     Whitening does not change the minimum, since theta is unrestricted. It makes one value of
-    `RIDGE` suitable for features of any scale.
+    `RIDGE` suitable for features of any scale. Columns are brought to one scale first, so that a
+    small one is not taken for rounding.
     """
+    table = table / column_scales(table[problem.possible])
     possible = problem.rho > 0
     weights, available = problem.rho[possible], problem.available[possible]
     means = np.where(available, problem.mean_rewards[possible], 0.0)
