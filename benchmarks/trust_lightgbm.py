@@ -3,6 +3,7 @@
 Between two fits the models do not change, so all predictions of a phase are computed at once.
 """
 
+import importlib
 from typing import Any
 
 import numpy as np
@@ -18,13 +19,15 @@ def run_lightgbm(rounds: Rounds, seed: int) -> Counts:
     """Play all rounds, exploring with probability t^-1/2."""
     rng = np.random.default_rng([seed, 2])
     n, n_actions = rounds.means.shape
-    actions = rng.integers(0, n_actions, n)  # what exploration plays
+    actions: NDArray[np.int64] = rng.integers(0, n_actions, size=(n,))  # to explore
     greedy = rng.random(n) >= np.arange(1, n + 1) ** -0.5
     start = min(FIRST_PHASE, n)
     while start < n:
         end = min(int(np.ceil(GROWTH * start)), n)
         values = predict(rounds, actions, known=max(start - rounds.delay, 0), upto=(start, end))
-        best = np.argmax(values + 1e-9 * rng.random(values.shape), axis=1)  # ties at random
+        # Ties are broken at random; actions without a reward are tied at infinity.
+        leading = values == values.max(axis=1, keepdims=True)
+        best = np.argmax(leading * rng.random(values.shape), axis=1)
         actions[start:end] = np.where(greedy[start:end], best, actions[start:end])
         start = end
     return count_rounds(rounds, actions, np.zeros(n, dtype=bool))
@@ -35,7 +38,7 @@ def predict(
 ) -> NDArray[np.float64]:
     """Return what the models of the first `known` rounds predict for a phase, (phase, A).
 
-    An action without any reward so far is predicted to be better than all others.
+    The prediction for an action without any reward so far is infinite.
     """
     ahead = rounds.contexts[slice(*upto)]
     values = np.full((len(ahead), rounds.means.shape[1]), np.inf)
@@ -43,13 +46,13 @@ def predict(
         rows = np.flatnonzero((actions[:known] == action) & rounds.seen[:known])
         if rows.size:
             values[:, action] = fit(rounds.contexts[rows], rounds.rewards[rows, action])(ahead)
-    return np.where(np.isinf(values), 1e300, values)
+    return values
 
 
 def fit(contexts: NDArray[np.float32], rewards: NDArray[np.float64]) -> Any:
     """Return a function that predicts rewards."""
-    import lightgbm  # optional: trust.py leaves this reference out where it is not installed
-
+    # An optional package: trust.py leaves this reference out where it is not installed.
+    lightgbm = importlib.import_module("lightgbm")
     if len(rewards) < 2:
         return lambda ahead: np.full(len(ahead), rewards.mean())
     settings = {"objective": "regression", "num_leaves": N_LEAVES, "num_threads": 1, "verbose": -1}

@@ -86,6 +86,7 @@ def make_row(
     play loses per round. It is None where nothing was certified or nothing can be lost.
     """
     half, fifth, end = (Counts(*values) for values in zip(*counts, strict=True))
+    n_half, n_fifth, _ = recorded_steps(rounds)
     loss = None
     if end.certified and random_loss:
         loss = float(end.wrong_regret / end.certified / random_loss)
@@ -97,18 +98,11 @@ def make_row(
         "regret": float(end.regret),
         "second_half_regret": float(end.regret - half.regret),
         "certified": float(end.certified / rounds),
-        "certified_last_fifth": float(
-            (end.certified - fifth.certified) / (rounds - fifth_at(rounds))
-        ),
+        "certified_last_fifth": float((end.certified - fifth.certified) / (rounds - n_fifth)),
         "wrong": float(end.wrong / end.certified) if end.certified else 0.0,
-        "wrong_second_half": float((end.wrong - half.wrong) / (rounds - rounds // 2)),
+        "wrong_second_half": float((end.wrong - half.wrong) / (rounds - n_half)),
         "certificate_loss": loss,
     }
-
-
-def fifth_at(rounds: int) -> int:
-    """Return the step after which the last fifth begins."""
-    return recorded_steps(rounds)[1]
 
 
 def rounds_path(folder: Path, family: str, seed: int) -> Path:

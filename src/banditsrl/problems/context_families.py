@@ -4,6 +4,8 @@ Unless a family says otherwise, columns are standard normal, rewards are clicks 
 best action pays HIGH on average and all others pay LOW.
 """
 
+from typing import TypeAlias
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -16,17 +18,19 @@ RARE_SHARE = 0.03
 N_EARLY = 500
 """Rounds in which the column of "late-column" is constant."""
 
-Rng = np.random.Generator
+Rng: TypeAlias = np.random.Generator
+Best: TypeAlias = NDArray[np.int64] | NDArray[np.bool_]
+"""The best action of every round; true is the second of two actions."""
 
 
-def pay_best(best: NDArray[np.int64], n_actions: int) -> Floats:
+def pay_best(best: Best, n_actions: int) -> Floats:
     """Return means (n, A) that are HIGH for the best action and LOW for the others."""
-    return np.where(np.arange(n_actions) == best[:, None], HIGH, LOW)
+    return np.where(np.arange(n_actions) == best.astype(np.int64)[:, None], HIGH, LOW)
 
 
-def clicks(columns: Floats, best: NDArray[np.int64], n_actions: int = 2) -> Draft:
+def clicks(columns: Floats, best: Best, n_actions: int = 2) -> Draft:
     """Return rounds whose rewards are clicks, mostly on the best action."""
-    return Draft(columns, pay_best(best.astype(np.int64), n_actions), RewardLaw("bernoulli"))
+    return Draft(columns, pay_best(best, n_actions), RewardLaw("bernoulli"))
 
 
 def direction(rng: Rng, n_columns: int) -> Floats:
@@ -89,7 +93,7 @@ def steps(rng: Rng, n: int) -> Draft:
 
 @add_family("flags")
 def flags(rng: Rng, n: int) -> Draft:
-    """Six columns of zero or one; three of them name one of eight cells, each with a best action."""
+    """Six columns of zero or one; three of them name a cell, and each has its own best action."""
     codes = rng.integers(0, 2, (n, N_COLUMNS))
     best = rng.integers(0, 4, 8)[codes[:, :3] @ np.array([1, 2, 4])]
     return clicks(codes.astype(np.float64), best, 4)

@@ -21,6 +21,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
+from jax.typing import ArrayLike
 from numpy.typing import NDArray
 
 from banditsrl.arguments import count
@@ -93,6 +94,9 @@ def add_family(
 class VisibleColumns(Coded):
     """The columns of a context without its last one, coded in one block per action."""
 
+    def __init__(self, *, n_actions: int, n_columns: int) -> None:
+        super().__init__(n_actions=n_actions, code="blocks", n_columns=n_columns)
+
     def vector(self, context: Context) -> Array:
         """Return the columns that a policy may see, (n_columns,) in float32."""
         return super().vector(jnp.asarray(context)[..., : self.n_columns])
@@ -129,7 +133,7 @@ class Situation(Problem):
         self.dealt, self.mean_rewards = jnp.asarray(numbered), jnp.asarray(draft.means)
         self.law, self.facts, self.name = draft.law, facts, facts.family
         self.n_actions, self.sigma = draft.means.shape[1], None
-        code = VisibleColumns(n_actions=self.n_actions, code="blocks", n_columns=n_columns)
+        code = VisibleColumns(n_actions=self.n_actions, n_columns=n_columns)
         self.representations = (code,)
 
     @property
@@ -159,9 +163,10 @@ class Situation(Problem):
         return float((means.max(axis=1) - means.mean(axis=1)).mean())
 
     @in_float64
-    def contexts_from(self, key: Array, n: int, first: Array | int) -> Array:  # noqa: ARG002
+    def contexts_from(self, key: Array, n: int, first: ArrayLike) -> Array:  # noqa: ARG002
         """Deal rounds first .. first + n - 1, (n, m + 1); the key is not used."""
-        return self.dealt[(jnp.asarray(first) + jnp.arange(n)) % self.n_rounds]
+        rows = (jnp.asarray(first) + jnp.arange(n)) % self.n_rounds
+        return jnp.asarray(self.dealt[rows])
 
     def contexts(self, key: Array, n: int) -> Array:
         """Deal the first n rounds."""
@@ -191,7 +196,8 @@ class Situation(Problem):
         """Return what every action would pay in every round, (T, A), for policies outside JAX."""
         u = np.random.default_rng([seed, 1]).random(self.n_rounds)
         pay = jax.jit(jax.vmap(jax.vmap(self.law.draw, in_axes=(0, None))))
-        return np.asarray(pay(self.mean_rewards, u))
+        paid: Floats = np.asarray(pay(self.mean_rewards, u))
+        return paid
 
     def anonymous(self) -> "Situation":
         """Return this situation without name and facts, which no round reads."""
