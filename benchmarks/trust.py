@@ -46,7 +46,10 @@ from banditsrl.problems import FAMILIES, HELD_OUT, TUNING, Situation
 
 REFERENCES = ("linucb-disjoint", "lightgbm")
 LISTS = {"all": tuple(FAMILIES), "tuning": TUNING, "held-out": HELD_OUT}
+OUT = "benchmarks/results/trust"
 QUICK = {"families": ["xor", "swap", "delayed-rewards"], "seeds": [1000], "rounds": 300}
+QUICK_OUT = "build/trust"
+"""A trial must not replace the page of the whole suite, so its results have their own folder."""
 
 
 class Run(NamedTuple):
@@ -115,9 +118,8 @@ def as_rounds(situation: Situation) -> Rounds:
 def plan_runs(options: argparse.Namespace) -> list[Run]:
     """Return the runs that have no row yet, situations of one size next to each other."""
     settings = parse_settings(options.set)
-    label = options.label or " ".join([options.policy, *options.set])
-    runners = [(label, options.policy, settings)]
-    runners += [(name, name, {}) for name in options.references if name != label]
+    runners = [(options.label, options.policy, settings)]
+    runners += [(name, name, {}) for name in options.references if name != options.label]
     if importlib.util.find_spec("lightgbm") is None and "lightgbm" in options.references:
         print("LightGBM is left out, since it is not installed.", flush=True)
         runners = [runner for runner in runners if runner[1] != "lightgbm"]
@@ -178,13 +180,25 @@ def read_options() -> argparse.Namespace:
     parser.add_argument("--quick", action="store_true", help="Three families, few rounds.")
     parser.add_argument("--again", action="store_true", help="Forget earlier rows of the label.")
     parser.add_argument("--export", type=Path, help="Only write the rounds into this folder.")
-    parser.add_argument("--out", default="benchmarks/results/trust", help="Folder of results.")
+    parser.add_argument("--out", help=f"Folder of results; {OUT}, or {QUICK_OUT} with --quick.")
     options = parser.parse_args()
+    options.out = options.out or (QUICK_OUT if options.quick else OUT)
+    options.label = options.label or " ".join([options.policy, *options.set])
     if options.quick:
         vars(options).update(QUICK)
     listed = [LISTS.get(name, (name,)) for name in options.families]
     options.families = [name for names in listed for name in names]
     return options
+
+
+def describe_row(row: dict[str, Any]) -> str:
+    """Return a line of progress."""
+    loss = "none" if row["certificate_loss"] is None else f"{row['certificate_loss']:.4f}"
+    return (
+        f"{row['family']} seed {row['seed']}: regret {row['regret']:.4g}, "
+        f"certified {row['certified']:.2f} (last fifth {row['certified_last_fifth']:.2f}), "
+        f"wrong {row['wrong']:.3f}, certificate loss {loss}, {row['seconds']:.0f} s"
+    )
 
 
 def main() -> None:
@@ -193,21 +207,13 @@ def main() -> None:
     if options.export:
         export(options)
         return
-    label = options.label or " ".join([options.policy, *options.set])
     if options.again:
-        _file(options, label).unlink(missing_ok=True)
+        _file(options, options.label).unlink(missing_ok=True)
     runs = plan_runs(options)
     for n, (run, row) in enumerate(do_runs(runs, options.jobs), start=1):
         append_row(_file(options, run.label), row)
-        loss = "none" if row["certificate_loss"] is None else f"{row['certificate_loss']:.4f}"
-        print(
-            f"{n}/{len(runs)} {run.label} {run.family} seed {run.seed}: "
-            f"regret {row['regret']:.1f}, certified {row['certified']:.2f} "
-            f"(last fifth {row['certified_last_fifth']:.2f}), wrong {row['wrong']:.3f}, "
-            f"certificate loss {loss}, {row['seconds']:.0f} s",
-            flush=True,
-        )
-    write_page(Path(options.out), label, rounds=options.rounds)
+        print(f"{n}/{len(runs)} {run.label} {describe_row(row)}", flush=True)
+    write_page(Path(options.out), options.label, rounds=options.rounds)
 
 
 if __name__ == "__main__":

@@ -52,7 +52,7 @@ class Draft(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Facts:
+class SituationFacts:
     """What is known about a situation besides its numbers.
 
     Attributes:
@@ -77,7 +77,7 @@ class Family:
     """A generator of situations: `draw(rng, n)` returns n rounds."""
 
     draw: Callable[[np.random.Generator, int], Draft]
-    facts: Facts
+    facts: SituationFacts
 
 
 FAMILIES: Registry[Family] = Registry("situation")
@@ -87,7 +87,7 @@ def add_family(
     name: str, *, easy: bool = False, change: str = "none", missing: float = 0.0, delay: int = 0
 ) -> Callable[[Callable[[np.random.Generator, int], Draft]], Family]:
     """Return a decorator that registers a function of a generator and n as a family."""
-    facts = Facts(name, easy=easy, change=change, missing=missing, delay=delay)
+    facts = SituationFacts(name, easy=easy, change=change, missing=missing, delay=delay)
     return lambda draw: FAMILIES.add(name, Family(draw, facts))
 
 
@@ -116,13 +116,13 @@ class Situation(Problem):
     dealt: Array  # (T, m + 1) in float32: the columns, then the number of the round
     mean_rewards: Array  # (T, A)
     law: RewardLaw
-    facts: Facts = eqx.field(static=True)
+    facts: SituationFacts = eqx.field(static=True)
     name: str = eqx.field(static=True)
     n_actions: int = eqx.field(static=True)
     sigma: float | None = eqx.field(static=True)
 
     @in_float64
-    def __init__(self, draft: Draft, facts: Facts) -> None:
+    def __init__(self, draft: Draft, facts: SituationFacts) -> None:
         rounds, n_columns = draft.columns.shape
         if not 0 < rounds <= MOST_ROUNDS or len(draft.means) != rounds:
             raise InvalidArgument(
@@ -175,7 +175,8 @@ class Situation(Problem):
     @in_float64
     def noises(self, key: Array, n: int) -> Array:
         """Draw n uniform numbers, (n,)."""
-        return draws.uniforms(key, n)
+        drawn: Array = draws.uniforms(key, n)
+        return drawn
 
     @in_float64
     def means(self, context: Context) -> Array:
@@ -204,7 +205,7 @@ class Situation(Problem):
         other: Situation = object.__new__(Situation)
         for field in dataclasses.fields(self):
             object.__setattr__(other, field.name, self.__dict__[field.name])
-        for name, value in (("name", ""), ("facts", Facts()), ("representations", ())):
+        for name, value in (("name", ""), ("facts", SituationFacts()), ("representations", ())):
             object.__setattr__(other, name, value)
         return other
 
