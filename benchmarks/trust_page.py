@@ -55,8 +55,14 @@ def write_page(folder: Path, label: str, *, rounds: int) -> None:
     is_default = label == DEFAULT_LABEL
     page, picture = ("README.md", "trust.png") if is_default else (f"{label}.md", f"{label}.png")
     draw(lines, folder / picture, title=f"{label}, {rounds:,} rounds")
-    (folder / page).write_text(describe(lines, label, rounds, picture))
+    text = describe(lines, label, rounds, picture) + describe_swaps(folder, label, rounds)
+    (folder / page).write_text(text)
     print(f"{folder / page}: {count_kept(lines)}")
+
+
+def fresh_label(label: str) -> str:
+    """Return the label of runs that start after the change."""
+    return f"{label} fresh"
 
 
 def read_lines(folder: Path, label: str, rounds: int) -> list[Line]:
@@ -194,6 +200,34 @@ def _format_line(line: Line) -> str:
         "" if line.ratio is None else f"{line.ratio:.2f}",
     ]
     return f"| {' | '.join(cells)} |"
+
+
+SWAPS = """
+## After a swap at half time
+
+A policy that is started afresh at the change plays the second half alone. *Wrong* is the share of
+all rounds of the second half that were certified wrongly.
+
+| family | regret of the second half | started afresh | ratio | wrong |
+|---|---|---|---|---|
+"""
+
+
+def describe_swaps(folder: Path, label: str, rounds: int) -> str:
+    """Return the section about sudden changes, or nothing if there are no results."""
+    whole = _by_family(read_rows(folder / f"{label}.jsonl"), rounds)
+    fresh = _by_family(read_rows(folder / f"{fresh_label(label)}.jsonl"), rounds)
+    lines = []
+    for family in fresh:
+        seeds = sorted(set(fresh[family]) & set(whole.get(family, {})))
+        if not seeds:
+            continue
+        ours = float(np.mean([whole[family][seed]["second_half_regret"] for seed in seeds]))
+        theirs = float(np.mean([fresh[family][seed]["regret"] for seed in seeds]))
+        wrong = float(np.mean([whole[family][seed]["wrong_second_half"] for seed in seeds]))
+        cells = [family, _format_regret(ours), _format_regret(theirs), f"{ours / theirs:.2f}"]
+        lines.append(f"| {' | '.join([*cells, f'{100 * wrong:.2f}%'])} |")
+    return SWAPS + "\n".join(lines) + "\n" if lines else ""
 
 
 def _format_regret(regret: float | None) -> str:

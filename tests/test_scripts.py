@@ -141,7 +141,7 @@ def test_the_suite_of_situations_runs_and_continues(tmp_path: Path, start: Start
     words = ["benchmarks/trust.py", "--quick", "--policy", "linucb-disjoint", "--references"]
     done = start(*words)
     assert done.returncode == 0, done.stderr
-    assert "3/3 linucb-disjoint delayed-rewards seed 1000" in done.stdout
+    assert "4/4 linucb-disjoint fresh swap seed 1000" in done.stdout
     file = tmp_path / "build/trust/linucb-disjoint.jsonl"
     rows = {row["family"]: row for row in map(json.loads, file.read_text().splitlines())}
     assert set(rows) == {"xor", "swap", "delayed-rewards"}
@@ -152,6 +152,7 @@ def test_the_suite_of_situations_runs_and_continues(tmp_path: Path, start: Start
     assert "1/1 linucb-disjoint delayed-rewards" in start(*words).stdout
     page = (tmp_path / "build/trust/linucb-disjoint.md").read_text()
     assert "| **delayed-rewards** |" in page
+    assert re.search(r"^\| swap \| [\d.]+ \| [\d.]+ \| [\d.]+ \| 0\.00% \|$", page, re.MULTILINE)
     assert (tmp_path / "build/trust/linucb-disjoint.png").stat().st_size > 0
 
 

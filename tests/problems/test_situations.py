@@ -245,6 +245,14 @@ def test_after_the_last_round_the_first_follows_again() -> None:
     np.testing.assert_array_equal(dealt[:, :-1], situation.columns[dealt[:, -1].astype(int)])
 
 
+def test_a_situation_can_start_later() -> None:
+    situation = make_situation("swap", rounds=10, seed=0)
+    later = situation.since(6)
+    np.testing.assert_array_equal(later.columns, situation.columns[6:])
+    np.testing.assert_array_equal(later.mean_rewards, np.asarray(situation.mean_rewards)[6:])
+    assert np.asarray(later.dealt)[:, -1].tolist() == [0, 1, 2, 3]
+
+
 @pytest.mark.parametrize("name", ["xor", "offers"])
 def test_the_hidden_column_reaches_no_embedding(name: str) -> None:
     situation = make_situation(name, rounds=5, seed=0)

@@ -46,7 +46,7 @@ CHANGES = ("none", "contexts", "swap", "rising", "drift")
 class Draft(NamedTuple):
     """The rounds that a family draws."""
 
-    columns: Floats  # (T, m)
+    columns: Floats | NDArray[np.float32]  # (T, m)
     means: Floats  # (T, A)
     law: RewardLaw
 
@@ -199,6 +199,11 @@ class Situation(Problem):
         pay = jax.jit(jax.vmap(jax.vmap(self.law.draw, in_axes=(0, None))))
         paid: Floats = np.asarray(pay(self.mean_rewards, u))
         return paid
+
+    def since(self, first: int) -> "Situation":
+        """Return the situation of the rounds from `first` on, where the first round is round 0."""
+        means = np.asarray(self.mean_rewards)[first:]
+        return Situation(Draft(self.columns[first:], means, self.law), self.facts)
 
     def anonymous(self) -> "Situation":
         """Return this situation without name and facts, which no round reads."""
