@@ -31,6 +31,7 @@ SHORT = {
     "memory": "--horizon 2000 --max-updates 5",
     "overhead": "--horizon 100 --runs 10",
     "parity": "--first-seed 0 --seeds 4",
+    "trust": "--quick",
     "tuning": "--problems notes --horizon 200 --seeds 1",
 }
 """Options that shorten the run of a script."""
@@ -134,6 +135,25 @@ def test_pip_installs_the_project(tmp_path: Path, start: Start) -> None:
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "banditsrl" / "py.typed").exists()
     assert (tmp_path / "bin" / "banditsrl").exists()
+
+
+def test_the_suite_of_situations_runs_and_continues(tmp_path: Path, start: Start) -> None:
+    words = ["benchmarks/trust.py", "--quick", "--policy", "linucb-disjoint", "--references"]
+    done = start(*words)
+    assert done.returncode == 0, done.stderr
+    assert "4/4 linucb-disjoint fresh swap seed 1000" in done.stdout
+    file = tmp_path / "build/trust/linucb-disjoint.jsonl"
+    rows = {row["family"]: row for row in map(json.loads, file.read_text().splitlines())}
+    assert set(rows) == {"xor", "swap", "delayed-rewards"}
+    for row in rows.values():
+        assert 0 < row["second_half_regret"] < row["regret"] < 0.6 * 300
+        assert row["certificate_loss"] is None
+    file.write_text("".join(json.dumps(rows[name]) + "\n" for name in ("xor", "swap")))
+    assert "1/1 linucb-disjoint delayed-rewards" in start(*words).stdout
+    page = (tmp_path / "build/trust/linucb-disjoint.md").read_text()
+    assert "| **delayed-rewards** |" in page
+    assert re.search(r"^\| swap \| [\d.]+ \| [\d.]+ \| [\d.]+ \| 0\.00% \|$", page, re.MULTILINE)
+    assert (tmp_path / "build/trust/linucb-disjoint.png").stat().st_size > 0
 
 
 @slow

@@ -23,7 +23,14 @@ from banditsrl.policies import (
     Uniform,
     make_policy,
 )
-from banditsrl.problems import Column, FiniteProblem, Stream, make_problem, read_problem
+from banditsrl.problems import (
+    Column,
+    FiniteProblem,
+    Stream,
+    make_problem,
+    make_situation,
+    read_problem,
+)
 from banditsrl.representations import Fourier, Network
 from banditsrl.selection.training import Training
 from banditsrl.serving.agent import Agent
@@ -74,6 +81,7 @@ __all__ = [
     "load_state",
     "make_policy",
     "make_problem",
+    "make_situation",
     "measured_times",
     "policies",
     "problems",

@@ -10,6 +10,7 @@ from typing import Protocol, TypeAlias
 
 import equinox as eqx
 from jax import Array
+from jax.typing import ArrayLike
 
 from banditsrl.core.representation import Context, Representation
 
@@ -61,6 +62,15 @@ class Problem(Task):
     @abstractmethod
     def reward(self, mean: Array, noise: Array) -> Array:
         """Return the reward of an action with this mean, given the randomness drawn for it."""
+
+    def contexts_from(self, key: Array, n: int, first: ArrayLike) -> Context:
+        """Deal the contexts of rounds first .. first + n - 1, where the first round is round 0.
+
+        Override it if rounds have an order, such as when something changes over time. By default
+        every block of rounds is dealt alike, by `contexts`.
+        """
+        del first
+        return self.contexts(key, n)
 
     def anonymous(self) -> "Problem":
         """Return this problem without what no round looks at, such as its name.

@@ -9,6 +9,8 @@ from banditsrl.problems.finite import FiniteProblem
 from banditsrl.problems.instance_files import read_problem, write_problem
 from banditsrl.problems.labelled import TableProblem, read_table
 from banditsrl.problems.problem_catalogue import PROBLEMS, make_problem
+from banditsrl.problems.situation_lists import HELD_OUT, TUNING
+from banditsrl.problems.situations import FAMILIES, Situation, make_situation
 from banditsrl.problems.stream import Stream
 from banditsrl.problems.stream_columns import Column
 from banditsrl.problems.synthetic import mixing, vardim
@@ -16,13 +18,17 @@ from banditsrl.problems.wheel import Wheel, wheel
 
 __all__ = [
     "DATASETS",
+    "FAMILIES",
+    "HELD_OUT",
     "PROBLEMS",
+    "TUNING",
     "Claim",
     "Column",
     "DataNotFound",
     "DataSet",
     "FiniteProblem",
     "Problem",
+    "Situation",
     "Stream",
     "TableProblem",
     "Task",
@@ -30,6 +36,7 @@ __all__ = [
     "dataset",
     "fetch",
     "make_problem",
+    "make_situation",
     "mixing",
     "read_problem",
     "read_table",

@@ -49,7 +49,7 @@ def deal_block(problem: Partitioned[Problem], keys: dict[str, Array], block: Arr
     def deal(keys: dict[str, Array]) -> Deal:
         folded = {name: jax.random.fold_in(key, block) for name, key in keys.items()}
         return Deal(
-            whole.contexts(folded["contexts"], BLOCK),
+            whole.contexts_from(folded["contexts"], BLOCK, block * BLOCK),
             whole.noises(folded["noise"], BLOCK),
             draws.keys(folded["policy"], BLOCK),
         )
