@@ -203,6 +203,12 @@ class BanditSRLAuto(TestedPolicy[AutoState]):
         )
 
     @in_float64
+    def predict(self, state: AutoState, context: Context) -> Array | None:
+        """Return the prediction of the mixture for every action."""
+        phi = self.learner.embed(state.network, context)
+        return state.weights @ self._predict(state, context, phi)[0]
+
+    @in_float64
     def refresh(self, state: AutoState, history: History, key: Array) -> AutoState:
         """Fit the weights, decide whether the network is in Phi_t, and train the network."""
         explorer_key, network_key = jax.random.split(key)

@@ -137,6 +137,11 @@ class WideUCB(Policy[WideState]):
         )
         return WideState(learners, fade(state.stack), fit_weights(state.stack))
 
+    @in_float64
+    def predict(self, state: WideState, context: Context) -> Array | None:
+        """Return the weighted prediction of every action."""
+        return state.weights @ self.score(state, context)[0]
+
     def score(self, state: WideState, context: Context) -> tuple[Array, Array]:
         """Return values and norms of every action under every embedding, (E, A) each."""
         found = [

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from banditsrl.arguments import count
 from banditsrl.core.adapters import as_policy
 from banditsrl.core.history import BLOCK, History, empty_history, resize, write_rounds
-from banditsrl.core.phases import phase_ends
+from banditsrl.core.phases import is_phase_end
 from banditsrl.core.policy import AnyPolicy, Choice, State
 from banditsrl.core.representation import Context
 from banditsrl.core.state_files import load_state, save_state
@@ -111,6 +111,9 @@ class Agent:
         if isinstance(choice, Choice):
             action, certified = int(choice.action), bool(choice.certified)
         memory, recent = self._memory, self._recent
+        if isinstance(choice, Choice):
+            watched = self._compiled.watch(memory.state, np.asarray(context), choice, reward)
+            memory = memory._replace(state=watched)
         one: Round = (np.array(context), action, reward, certified)  # a copy: callers reuse theirs
         memory = memory._replace(state=self._compiled.learn(memory.state, *one), n=memory.n + 1)
         if self._keeps_history:
@@ -152,7 +155,7 @@ class Agent:
     def _ends_phase(self, n: int) -> bool:
         """Return whether a phase ends after n rounds."""
         growth = self._policy.phase_growth
-        return growth is not None and n in phase_ends(growth, n)[-1:]
+        return growth is not None and is_phase_end(growth, n, self._policy.longest_phase)
 
 
 _fold_in = jax.jit(jax.random.fold_in)

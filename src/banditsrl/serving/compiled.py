@@ -39,6 +39,13 @@ class Learn(Protocol):
         """Learn a reward."""
 
 
+class Watch(Protocol):
+    """`Policy.watch`, compiled."""
+
+    def __call__(self, state: State, context: Context, choice: Choice, reward: Any) -> State:
+        """See a whole choice and its reward."""
+
+
 class Refresh(Protocol):
     """`Policy.refresh`, compiled."""
 
@@ -52,6 +59,7 @@ class Compiled(NamedTuple):
     act: Act
     learn: Learn
     refresh: Refresh
+    watch: Watch
 
 
 def compiled(policy: AnyPolicy) -> Compiled:
@@ -61,6 +69,8 @@ def compiled(policy: AnyPolicy) -> Compiled:
       every action is available (an outside policy needs an attribute `n_actions` for that).
     - ``learn(state, context, action, reward, certified)``: `certified` is `Choice.certified` of
       that round; a policy with a test does not feed certified rounds to its base.
+    - ``watch(state, context, choice, reward)`` right before `learn`: a policy with audits needs it,
+      and others return the state as it is.
     - ``refresh(state, history, key)`` at the ends of phases, see `phase_ends`: BanditSRL selects
       its next representation there, other policies only undo the drift of their statistics.
     """
@@ -92,7 +102,14 @@ def compiled(policy: AnyPolicy) -> Compiled:
     def refresh(state: State, history: History | None, key: Array) -> State:
         return _refresh(parts, state, history, key)
 
-    return Compiled(act, learn, refresh)
+    @in_float64
+    def watch(state: State, context: Context, choice: Choice, reward: Any) -> State:
+        if not adapted.watches:
+            return state
+        seen = jax.tree.map(np.asarray, choice)
+        return _watch(parts, state, _as_numpy(context), seen, np.asarray(check_reward(reward)))
+
+    return Compiled(act, learn, refresh, watch)
 
 
 @jax.jit
@@ -112,6 +129,17 @@ def _learn(
     certified: ArrayLike,
 ) -> State:
     return parts.combine().learn(state, context, action, reward, certified)
+
+
+@jax.jit
+def _watch(
+    parts: Partitioned[Policy[Any]],
+    state: State,
+    context: Context,
+    choice: Choice,
+    reward: ArrayLike,
+) -> State:
+    return parts.combine().watch(state, context, choice, reward)
 
 
 @jax.jit
