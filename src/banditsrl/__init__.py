@@ -20,6 +20,7 @@ from banditsrl.policies import (
     NeuralUCB,
     NNBanditSRL,
     Uniform,
+    Watched,
     make_policy,
 )
 from banditsrl.problems import FiniteProblem, Stream, make_problem, read_problem
@@ -63,6 +64,7 @@ __all__ = [
     "Task",
     "Training",
     "Uniform",
+    "Watched",
     "check_policy",
     "compiled",
     "diagnose",

@@ -116,6 +116,17 @@ def resize(history: History, capacity: int) -> History:
     return History(contexts, actions, rewards, certified, jnp.asarray(history.n))
 
 
+def skip_rounds(history: History, first: Any) -> History:
+    """Return the history without its first `first` rounds, with the same capacity."""
+
+    def move(buffer: Array) -> Array:
+        return jnp.roll(buffer, -first, axis=0)
+
+    contexts, actions, rewards, certified = jax.tree.map(move, history[:-1])
+    n = (history.n - first).astype(history.n.dtype)
+    return History(contexts, actions, rewards, certified, n)
+
+
 def read_block(history: History, first: Any) -> History:
     """Return the block of rounds behind the first `first` rounds; it may be partly empty."""
 

@@ -29,7 +29,9 @@ from banditsrl.policies.linucb import LinUCB
 from banditsrl.policies.neuralucb import NeuralUCB
 from banditsrl.policies.nn_banditsrl import NNBanditSRL
 from banditsrl.policies.presets import PORTFOLIO, PRESETS, Settings
+from banditsrl.policies.tested_policy import TestedPolicy
 from banditsrl.policies.uniform import Uniform
+from banditsrl.policies.watched import Watched
 from banditsrl.policies.wide_ucb import WideUCB
 from banditsrl.registry import Registry
 from banditsrl.representations.fourier import Fourier
@@ -63,6 +65,7 @@ MAXIMUM_LIKELIHOOD: Settings = {"loss": "none", "glrt_scale": None}
 NOT_SETTINGS = {"base", "representation", "representations", "network", "training", "wides"} | {
     "explorer",
     "learner",
+    "policy",
 }
 """Fields that are parts of a policy, not settings."""
 
@@ -76,7 +79,8 @@ def make_policy(
         name: For example "banditsrl-linucb"; see `POLICIES`.
         problem: The problem, or the `Stream`, for which the policy is built.
         preset: Preset of a policy with a network, "paper" or "default"; None means "default".
-        **settings: Settings of the policy or of its parts, by name.
+        **settings: Settings of the policy or of its parts, by name. With `audit`, `drift` or
+            another setting of `Watched` the policy is put into one.
 
     Example:
         >>> import banditsrl
@@ -86,7 +90,20 @@ def make_policy(
     """
     chosen = PRESETS["default" if preset is None else preset]
     task = as_task(problem)
-    return POLICIES[name](task, chosen(task), **settings)
+    outer = {key: value for key, value in settings.items() if key in _setting_names(Watched)}
+    own = {key: value for key, value in settings.items() if key not in outer}
+    policy = POLICIES[name](task, chosen(task), **own)
+    return _watch(name, policy, outer) if outer else policy
+
+
+def _watch(name: str, policy: Policy[Any], settings: Settings) -> Watched:
+    """Put audits and the test for changes around a policy."""
+    has_test = isinstance(policy, TestedPolicy) and bool(policy.glrt_scale)
+    if settings.get("audit") and not has_test:
+        raise InvalidArgument(
+            f"audit must be set on a policy with a certificate, such as glrt-linucb, got {name}."
+        )
+    return Watched(policy, **settings)
 
 
 def _make_alone(

@@ -19,6 +19,7 @@ In terms of Z this is the average of the conditional means with weights 1 / b_s,
 average when the bounds are constant. A lower bound is minus the upper bound of the observations -Z.
 """
 
+import math
 from typing import NamedTuple
 
 import jax
@@ -95,4 +96,4 @@ def _log_capital(bets: BetSequence, mean: Array) -> Array:
     """Return log of the mean over bets of K_n(m), for m (S,) in units of X."""
     staked = jnp.log1p(-jnp.asarray(BETS) * jnp.minimum(mean, 1.0)[:, None])
     capital = bets.log_wealth - bets.n[:, None] * staked
-    return jnp.asarray(jax.nn.logsumexp(capital, axis=1)) - np.log(len(BETS))
+    return jnp.asarray(jax.nn.logsumexp(capital, axis=1) - math.log(len(BETS)))

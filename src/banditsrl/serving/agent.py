@@ -24,6 +24,8 @@ from banditsrl.core.representation import Context
 from banditsrl.core.state_files import load_state, save_state
 from banditsrl.errors import InvalidArgument
 from banditsrl.numerics.precision import in_float64
+from banditsrl.policies.watched import Watched
+from banditsrl.selection.trust import Trust
 from banditsrl.serving.compiled import compiled
 from banditsrl.serving.warm_start import warm_start
 
@@ -91,6 +93,18 @@ class Agent:
     def state(self) -> State:
         """The policy's state, for instance for `policy.report`."""
         return self._memory.state
+
+    def trust(self) -> Trust:
+        """Return what audits have shown about certified rounds so far; `print` it for a sentence.
+
+        This needs a policy with audits: ``make_policy(..., audit=0.01)``, or `Watched`.
+        """
+        if not isinstance(self._policy, Watched):
+            raise InvalidArgument(
+                "policy must be watched for trust(), such as make_policy(..., audit=0.01), "
+                f"got {self._policy.display_name}."
+            )
+        return self._policy.trust(self._memory.state)
 
     def act(self, context: Context, mask: Any = None) -> Choice:
         """Choose an action for a context; `choice.certified` says whether the test passed."""
