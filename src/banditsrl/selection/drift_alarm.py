@@ -8,11 +8,15 @@ that a learning model makes, which `tolerance` allows for. For a bet c and a sig
 
 is multiplied in every round by something of mean at most one as long as the mean of sign z_t stays
 below the tolerance, and grows exponentially when it does not. There is one statistic for each
-action, for all actions together, for each sign and for several bets, and the alarm is raised when
-their average exceeds the stated average run length: then this is what it is at least, in rounds
-without a change, by the theory of e-detectors (Shin, Ramdas and Rinaldo, 2022). The premise, that
-the mean error of the model moves by less than the tolerance, is hoped for and not proved, so the
-run length of learning policies is measured.
+action, for all actions together, for each sign and for several bets. Large changes are found sooner
+by counting large errors: with q a little above the share of errors beyond TAIL so far,
+
+    E_t = max(E_{t-1}, 1) (1 + c (1{large error} / q - 1)).
+
+The alarm is raised when the average of all statistics exceeds the stated average run length: then
+this is what it is at least, in rounds without a change, by the theory of e-detectors (Shin, Ramdas
+and Rinaldo, 2022). The premise, that errors of the model move by less than the tolerances, is
+hoped for and not proved, so the run length of learning policies is measured.
 
 The change is placed where the statistic that grew most was last at its start.
 """
@@ -29,6 +33,11 @@ from banditsrl.numerics.precision import in_float64
 BETS_ON_CHANGE = np.array([0.2, 0.1, 0.05, 0.025])
 """Large bets find large changes soon, and small bets find small ones. The largest is such that the
 statistic stays positive: |z| <= CLIP + LARGEST_CENTRE, and the tolerance is at most 0.4."""
+
+BETS_ON_TAILS = np.array([0.5, 0.25, 0.1, 0.05])
+
+TAIL, TAIL_TOLERANCE = 2.5, 0.03
+"""Errors beyond TAIL mean absolute errors are large; their share may grow by the tolerance."""
 
 CLIP = 3.0
 """Errors beyond this many mean absolute errors count as this many: noise may have heavy tails."""
@@ -52,15 +61,16 @@ PRIOR = 20.0
 
 
 class DriftState(NamedTuple):
-    """What the test keeps; streams are the A actions, and all of them together."""
+    """What the test keeps; streams are the A actions, all of them together, and large errors."""
 
     n_rounds: Array  # ()  rounds since the start or the last alarm
     n: Array  # (A,)  rounds of every action
     absolute: Array  # (A,)  sum of absolute errors
     n_centred: Array  # (A,)  rounds after the warm-up
     total: Array  # (A,)  sum of clipped errors after the warm-up
-    log_e: Array  # (A + 1, 2, bets)  log E
-    start: Array  # (A + 1, 2, bets)  round in which E was last at its start
+    n_large: Array  # (2,)  large errors after the warm-up, above and below
+    log_e: Array  # (A + 2, 2, bets)  log E
+    start: Array  # (A + 2, 2, bets)  round in which E was last at its start
 
 
 class Alarm(NamedTuple):
@@ -74,13 +84,14 @@ class Alarm(NamedTuple):
 def empty_drift(n_actions: int) -> DriftState:
     """Return the state before the first round."""
     zeros = jnp.zeros((n_actions,), dtype=jnp.float64)
-    shape = (n_actions + 1, 2, len(BETS_ON_CHANGE))
+    shape = (n_actions + 2, 2, len(BETS_ON_CHANGE))
     return DriftState(
         n_rounds=jnp.zeros((), dtype=jnp.int32),
         n=zeros,
         absolute=zeros,
         n_centred=zeros,
         total=zeros,
+        n_large=jnp.zeros((2,), dtype=jnp.float64),
         log_e=jnp.zeros(shape, dtype=jnp.float64),
         start=jnp.zeros(shape, dtype=jnp.int32),
     )
@@ -110,6 +121,7 @@ def add_error(
         absolute=drift.absolute + is_own * jnp.abs(error),
         n_centred=drift.n_centred + is_own * counts,
         total=drift.total + is_own * counts * clipped,
+        n_large=drift.n_large + counts * _is_large(clipped),
         log_e=log_e,
         start=start,
     )
@@ -129,12 +141,34 @@ def _scale(drift: DriftState, is_own: Array) -> Array:
 def _bet(drift: DriftState, clipped: Array, is_own: Array, index: Array) -> tuple[Array, Array]:
     """Return log E and the starts of all streams after one round."""
     n = jnp.append(drift.n_centred, drift.n_centred.sum())  # (A + 1,)
-    centre = ((drift.total / (drift.n_centred + PRIOR)) * is_own).sum()
-    z = clipped - jnp.clip(centre, -LARGEST_CENTRE, LARGEST_CENTRE)
-    tolerance = TOLERANCE + CENTRE_ERROR / jnp.sqrt(jnp.maximum(n, ENOUGH))
-    gain = jnp.array([1.0, -1.0]) * z - tolerance[:, None]  # (A + 1, 2)
-    growth = jnp.log1p(jnp.asarray(BETS_ON_CHANGE) * gain[:, :, None])
-    runs = (jnp.append(is_own, True) & (n >= ENOUGH))[:, None, None]
+    growth = jnp.concatenate(
+        [_bet_on_means(drift, clipped, is_own, n), _bet_on_tails(drift, clipped)]
+    )
+    plays = jnp.append(is_own, True) & (n >= ENOUGH)
+    runs = jnp.append(plays, plays[-1])[:, None, None]  # large errors are counted over all actions
     restarts = runs & (drift.log_e <= 0.0)
     log_e = jnp.where(runs, jnp.maximum(drift.log_e, 0.0) + growth, drift.log_e)
     return log_e, jnp.where(restarts, index, drift.start).astype(jnp.int32)
+
+
+def _bet_on_means(drift: DriftState, clipped: Array, is_own: Array, n: Array) -> Array:
+    """Return the increment of log E for every action and for all of them, (A + 1, 2, bets)."""
+    centre = ((drift.total / (drift.n_centred + PRIOR)) * is_own).sum()
+    z = clipped - jnp.clip(centre, -LARGEST_CENTRE, LARGEST_CENTRE)
+    tolerance = TOLERANCE + CENTRE_ERROR / jnp.sqrt(jnp.maximum(n, ENOUGH))
+    gain = jnp.array([1.0, -1.0]) * z - tolerance[:, None]
+    return jnp.log1p(jnp.asarray(BETS_ON_CHANGE) * gain[:, :, None])
+
+
+def _bet_on_tails(drift: DriftState, clipped: Array) -> Array:
+    """Return the increment of log E for large errors above and below, (1, 2, bets)."""
+    n = jnp.maximum(drift.n_centred.sum(), ENOUGH)
+    usual = drift.n_large / n + TAIL_TOLERANCE
+    q = jnp.minimum(usual + CENTRE_ERROR * jnp.sqrt(usual / n), 1.0)
+    gain = _is_large(clipped) / q - 1.0
+    return jnp.log1p(jnp.asarray(BETS_ON_TAILS) * gain[None, :, None])
+
+
+def _is_large(clipped: Array) -> Array:
+    """Return whether an error is large, above and below, (2,)."""
+    return jnp.array([1.0, -1.0]) * clipped >= TAIL
