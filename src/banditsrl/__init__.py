@@ -21,6 +21,7 @@ from banditsrl.policies import (
     NeuralUCB,
     NNBanditSRL,
     Uniform,
+    Watched,
     make_policy,
 )
 from banditsrl.problems import (
@@ -72,6 +73,7 @@ __all__ = [
     "Task",
     "Training",
     "Uniform",
+    "Watched",
     "check_policy",
     "check_problem",
     "compiled",

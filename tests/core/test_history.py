@@ -16,6 +16,7 @@ from banditsrl.core.history import (
     fold_blocks,
     read_block,
     resize,
+    skip_rounds,
     write_block,
     write_rounds,
 )
@@ -212,3 +213,16 @@ def test_a_simulation_hands_every_round_to_refresh(problem: banditsrl.FiniteProb
     np.testing.assert_array_equal(result.state.n, 3_000)
     assert np.unique(np.asarray(result.state.actions)).size == 3
     assert np.asarray(result.state.missed).max() < 1e-12
+
+
+def test_rounds_are_skipped_from_the_front() -> None:
+    history = empty_history(np.zeros(2), 10)
+    for i in range(7):
+        history = append_round(history, np.full(2, i), i % 3, 10.0 * i, i % 2 == 0)
+    rest = skip_rounds(history, 4)
+    assert int(rest.n) == 3
+    assert rest.capacity == history.capacity
+    np.testing.assert_array_equal(rest.rewards[:3], [40.0, 50.0, 60.0])
+    np.testing.assert_array_equal(rest.actions[:3], [1, 2, 0])
+    np.testing.assert_array_equal(rest.contexts[:3, 0], [4, 5, 6])
+    np.testing.assert_array_equal(rest.certified[:3], [True, False, True])

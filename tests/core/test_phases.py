@@ -6,7 +6,7 @@ from math import ceil
 import numpy as np
 import pytest
 
-from banditsrl.core.phases import next_phase_end, phase_ends
+from banditsrl.core.phases import is_phase_end, next_phase_end, phase_ends
 from banditsrl.errors import InvalidArgument
 
 
@@ -45,3 +45,21 @@ def test_a_short_horizon_has_no_phase_end() -> None:
     assert phase_ends(2.0, 1) == []
     assert phase_ends(2.0, 0) == []
     assert phase_ends(2.0, 2) == [2]
+
+
+@pytest.mark.parametrize("longest", [1, 7, 250])
+@pytest.mark.parametrize("growth", [1.1, 1.2, 2.0])
+def test_a_limit_cuts_long_phases_only(growth: float, longest: int) -> None:
+    ends = phase_ends(growth, 2000, longest)
+    free = phase_ends(growth, 2000)
+    assert max(np.diff(ends)) <= longest
+    short = [end for end in free if next_phase_end(growth, end) - end <= longest]
+    assert ends[: len(short)] == short
+    assert set(np.diff(ends[len(short) :])) <= {longest}
+
+
+@pytest.mark.parametrize("longest", [None, 1, 7, 250])
+@pytest.mark.parametrize("growth", [1.1, 1.2, 2.0])
+def test_one_step_is_asked_about_without_a_list(growth: float, longest: int | None) -> None:
+    found = [step for step in range(1, 2001) if is_phase_end(growth, step, longest)]
+    assert found == phase_ends(growth, 2000, longest)

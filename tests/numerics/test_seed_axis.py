@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from jax import Array
 
 from banditsrl.numerics.seed_axis import (
     MAX_UNROLLED,
@@ -16,6 +17,7 @@ from banditsrl.numerics.seed_axis import (
     rows_times,
     seeds_last,
     select_row,
+    update_if,
 )
 
 DIMS = [1, 6, MAX_UNROLLED, MAX_UNROLLED + 1]
@@ -196,3 +198,37 @@ def test_plain_numbers_that_a_function_returns_become_one_number_per_seed() -> N
     for n_seeds in (1, 4):
         out = map_over_seeds(lambda x: (x, 1.5))(jnp.zeros((2, n_seeds)))
         np.testing.assert_array_equal(out[1], np.full(n_seeds, 1.5))
+
+
+@pytest.mark.parametrize("n_seeds", [1, 4])
+def test_an_update_happens_for_the_seeds_that_need_it(n_seeds: int) -> None:
+    values, steps = np.arange(n_seeds) * 1.0, np.arange(n_seeds) + 1.0
+    keys = jax.random.split(jax.random.key(0), n_seeds)
+
+    def update(state: tuple[Array, Array], step: Array) -> tuple[Array, Array]:
+        return state[0] + 10.0 * step, jax.random.fold_in(state[1], 1)
+
+    def run(state: tuple[Array, Array], step: Array) -> tuple[Array, Array]:
+        found: tuple[Array, Array] = update_if(step > 2.0, update, state, step)
+        return found
+
+    value, key = jax.jit(map_over_seeds(run))((jnp.asarray(values), keys), jnp.asarray(steps))
+    np.testing.assert_allclose(value, np.where(steps > 2, values + 10 * steps, values))
+    changed = (jax.random.key_data(key) != jax.random.key_data(keys)).any(1)
+    np.testing.assert_array_equal(changed, steps > 2)
+
+
+def test_an_update_that_no_seed_needs_is_not_run() -> None:
+    calls = []
+
+    def update(value: Array) -> Array:
+        jax.debug.callback(lambda: calls.append(1))
+        return value + 1.0
+
+    run = jax.jit(jax.vmap(lambda value: update_if(value > 2.0, update, value)))
+    run(jnp.zeros(3)).block_until_ready()
+    jax.effects_barrier()
+    assert calls == []
+    run(jnp.array([0.0, 3.0])).block_until_ready()
+    jax.effects_barrier()
+    assert calls

@@ -73,9 +73,10 @@ class OutsidePolicy(Policy[State]):
     """A policy around an outside object.
 
     The object has `init`, `act` and `learn`; it may also have `refresh`, `report`, `phase_growth`,
-    `uses_history` (true by default if it has phases), `n_actions`, `embeddings`, `pmf_draws`,
-    `seeds_at_once`, `worst_case_regret` and `replays`, with the meaning they have in `Policy`. Its
-    `learn` is told whether a round was certified if it has a parameter `certified`.
+    `uses_history` (true by default if it has phases), `longest_phase`, `watch`, `predict`,
+    `challengers` with `n_challengers`, `n_actions`, `embeddings`, `pmf_draws`, `seeds_at_once`,
+    `worst_case_regret` and `replays`, with the meaning they have in `Policy`. Its `learn` is told
+    whether a round was certified if it has a parameter `certified`.
     """
 
     inner: Any
@@ -107,6 +108,31 @@ class OutsidePolicy(Policy[State]):
             return self.inner.learn(state, context, action, reward, certified=certified)
         return self.inner.learn(state, context, action, reward)
 
+    @property
+    def watches(self) -> bool:
+        """Whether the object has a method `watch`."""
+        return hasattr(self.inner, "watch")
+
+    def watch(self, state: State, context: Context, choice: Choice, reward: ArrayLike) -> State:
+        """Return the object's state after seeing a whole choice."""
+        return self.inner.watch(state, context, choice, reward) if self.watches else state
+
+    def predict(self, state: State, context: Context) -> Array | None:
+        """Return what the object predicts, if it predicts."""
+        predict = getattr(self.inner, "predict", None)
+        return None if predict is None else predict(state, context)
+
+    @property
+    def n_challengers(self) -> int:
+        """The object's number of challengers; zero by default."""
+        return int(getattr(self.inner, "n_challengers", 0))
+
+    def challengers(self, state: State, context: Context) -> Array:
+        """Return the object's challengers, if it has any."""
+        if not self.n_challengers:
+            return super().challengers(state, context)
+        return jnp.asarray(self.inner.challengers(state, context), dtype=jnp.int32)
+
     def refresh(self, state: State, history: History, key: Array) -> State:
         """Return the object's state at the start of the next phase."""
         refresh = getattr(self.inner, "refresh", None)
@@ -116,6 +142,11 @@ class OutsidePolicy(Policy[State]):
     def phase_growth(self) -> float | None:
         """Gamma of the object's phases."""
         return getattr(self.inner, "phase_growth", None)
+
+    @property
+    def longest_phase(self) -> int | None:
+        """The object's longest phase, if it says."""
+        return getattr(self.inner, "longest_phase", None)
 
     @property
     def uses_history(self) -> bool:

@@ -126,6 +126,17 @@ def every_other(history: History, first: int) -> History:
     return resize(half._replace(n=n), -(-len(half.actions) // BLOCK) * BLOCK)
 
 
+def skip_rounds(history: History, first: Any) -> History:
+    """Return the history without its first `first` rounds, with the same capacity."""
+
+    def move(buffer: Array) -> Array:
+        return jnp.roll(buffer, -first, axis=0)
+
+    contexts, actions, rewards, certified = jax.tree.map(move, history[:-1])
+    n = (history.n - first).astype(history.n.dtype)
+    return History(contexts, actions, rewards, certified, n)
+
+
 def read_block(history: History, first: Any) -> History:
     """Return the block of rounds behind the first `first` rounds; it may be partly empty."""
 

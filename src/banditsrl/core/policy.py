@@ -5,6 +5,7 @@ the same code is compiled, mapped over seeds, saved, loaded, replayed and tested
 
     state  = policy.init(key)
     choice = policy.act(state, context, mask, key)
+    state  = policy.watch(state, context, choice, reward)
     state  = policy.learn(state, context, choice.action, reward, choice.certified)
     state  = policy.refresh(state, history, key)        # at the end of a phase
 
@@ -35,7 +36,10 @@ RegretBound: TypeAlias = Callable[..., Array]
 
 
 class Choice(NamedTuple):
-    """What a policy decided in one round, and on what grounds."""
+    """What a policy decided in one round, and on what grounds.
+
+    An audited round is not certified: it counts as explored.
+    """
 
     action: Array  # ()    index of the action
     pmf: Array  # (A,)  the distribution that the action was drawn from
@@ -43,6 +47,7 @@ class Choice(NamedTuple):
     glr: Array  # ()    likelihood ratio; nan when the policy has no test
     threshold: Array  # ()    what glr must exceed; infinite when the policy has no test
     representation: Array  # ()    index of the representation used
+    audited: ArrayLike = False  # ()    the test passed, and another action was played to check it
 
     @classmethod
     def without_test(cls, action: Array, pmf: Array, representation: ArrayLike = 0) -> "Choice":
@@ -94,6 +99,33 @@ class Policy(eqx.Module, Generic[StateT]):
     ) -> StateT:
         """Return the state after a reward; `certified` is `Choice.certified` of that round."""
 
+    # What a policy may see and say besides.
+
+    @property
+    def watches(self) -> bool:
+        """Whether `watch` does anything; if not, an application need not call it."""
+        return False
+
+    def watch(self, state: StateT, context: Context, choice: Choice, reward: ArrayLike) -> StateT:
+        """Return the state after seeing a whole choice and its reward, right before `learn`."""
+        del context, choice, reward
+        return state
+
+    def predict(self, state: StateT, context: Context) -> Array | None:
+        """Return the predicted mean reward of every action, (A,), or None without a model."""
+        del state, context
+        return None
+
+    @property
+    def n_challengers(self) -> int:
+        """Number C of actions that `challengers` returns."""
+        return 0
+
+    def challengers(self, state: StateT, context: Context) -> Array:
+        """Return actions that rival a certified one, (C,) int32; some may agree with it."""
+        del state, context
+        return jnp.zeros((0,), dtype=jnp.int32)
+
     # The end of a phase.
 
     def refresh(self, state: StateT, history: History, key: Array) -> StateT:
@@ -104,6 +136,11 @@ class Policy(eqx.Module, Generic[StateT]):
     @property
     def phase_growth(self) -> float | None:
         """Gamma of the phases t_{j+1} = ceil(gamma t_j), or None without phases."""
+        return None
+
+    @property
+    def longest_phase(self) -> int | None:
+        """Largest number of rounds between two phase ends, or None without a limit."""
         return None
 
     @property

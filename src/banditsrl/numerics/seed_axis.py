@@ -72,6 +72,47 @@ def seeds_last(function: Callable[..., Any]) -> Callable[..., Any]:
     return run
 
 
+def update_if(is_due: Array, function: Callable[..., Any], value: Any, *args: Any) -> Any:
+    """Return `function(value, *args)` if it is due, and `value` otherwise, for every seed.
+
+    The function is not run if no seed needs it. A plain `lax.cond` would run it for all seeds in
+    every step, since it becomes a choice between two results when it is mapped.
+    """
+
+    def run(is_due: Array, value: Any, *args: Any) -> Any:
+        return jax.lax.cond(is_due, lambda: _like(value, function(value, *args)), lambda: value)
+
+    batched = custom_vmap(run)
+
+    @batched.def_vmap
+    def over_seeds(axis_size: int, is_mapped: Any, is_due: Array, *rest: Any) -> tuple[Any, Any]:
+        def spread(leaf: Any, mapped: bool) -> Any:
+            return leaf if mapped else jnp.broadcast_to(leaf, (axis_size, *jnp.shape(leaf)))
+
+        due, value, *others = jax.tree.map(spread, (is_due, *rest), tuple(is_mapped))
+
+        def update(due: Array, old: Any, *args: Any) -> Any:
+            return _pick(due, function(old, *args), old)
+
+        def update_all() -> Any:
+            return _like(value, jax.vmap(update)(due, value, *others))
+
+        out = jax.lax.cond(due.any(), update_all, lambda: value)
+        return out, jax.tree.map(lambda _: True, out)
+
+    return batched(is_due, value, *args)
+
+
+def _pick(is_new: Array, new: Any, old: Any) -> Any:
+    """Return one of two pytrees."""
+    return jax.tree.map(lambda a, b: jnp.where(is_new, a, b), new, old)
+
+
+def _like(old: Any, new: Any) -> Any:
+    """Return `new` with the types of `old`, as both sides of a condition must have the same."""
+    return jax.tree.map(lambda a, b: jnp.asarray(b, dtype=a.dtype), old, new)
+
+
 def _lay_out(array: Array) -> Array:
     """Store the array in the order of its axes; XLA would otherwise read across memory."""
     placed: Array = with_layout_constraint(array, Layout(tuple(range(array.ndim))))

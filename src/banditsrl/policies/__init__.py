@@ -16,6 +16,7 @@ from banditsrl.policies.nn_banditsrl import NNBanditSRL
 from banditsrl.policies.policy_catalogue import POLICIES, make_policy
 from banditsrl.policies.presets import PRESETS
 from banditsrl.policies.uniform import Uniform
+from banditsrl.policies.watched import Watched
 from banditsrl.policies.wide_ucb import WideUCB
 
 __all__ = [
@@ -37,6 +38,7 @@ __all__ = [
     "RidgePolicy",
     "Uniform",
     "View",
+    "Watched",
     "WideUCB",
     "draw_action",
     "draw_best",

@@ -150,6 +150,11 @@ class BanditSRL(PolicyAroundBase[BanditSRLState]):
             ),
         )
 
+    @in_float64
+    def predict(self, state: BanditSRLState, context: Context) -> Array | None:
+        """Return the ridge prediction of every action in the current embedding."""
+        return self.candidates.embed(context, state.representation) @ state.ridge.theta
+
     # The end of a phase.
 
     @in_float64

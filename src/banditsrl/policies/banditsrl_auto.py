@@ -20,7 +20,8 @@ fitted to half of the rounds (`selection.twin_networks`). A round is certified i
 - the gap between the action and every other one exceeds sqrt(2 log(1/delta)) times its error, plus
   eps. The square of the error is the sum of the noise of the ridge regression and of the doubt. The
   doubt is a quarter of the squared difference of what the twins say about the gap, averaged with
-  its mean over recent rounds, since one difference alone says little about a variance. And eps^2 is the excess of the squared error of these three predictors over that of all five, with a
+  its mean over recent rounds, since one difference alone says little about a variance. And eps^2
+  is the excess of the squared error of these three predictors over that of all five, with a
   margin: by so much the three may be wrong beyond noise.
 - all five together name the same action, and optimism would play it too.
 
@@ -32,7 +33,6 @@ best one. An audit (`Watched`) measures what certified rounds lose, whatever the
 from dataclasses import KW_ONLY
 from typing import NamedTuple
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jax import Array
@@ -215,7 +215,9 @@ class BanditSRLAuto(Policy[AutoState]):
         thresholds = jnp.sqrt(2.0 * jnp.log(1.0 / self.delta)) + self._misfit(state.errors) / errors
         ratios = jnp.where(rivals, found.gaps / errors, jnp.inf)
         nearest = jnp.argmin(ratios / thresholds)
-        certified = (ratios > thresholds).all() & state.has_signal & (state.scale > 0) & self.certifies
+        certified = (
+            (ratios > thresholds).all() & state.has_signal & (state.scale > 0) & self.certifies
+        )
         return Verdict(found.greedy, certified, ratios[nearest], thresholds[nearest])
 
     @in_float64
@@ -257,6 +259,23 @@ class BanditSRLAuto(Policy[AutoState]):
         return Errors(*(old + new for old, new in zip(state.errors, more, strict=True)))
 
     @in_float64
+    @in_float64
+    def predict(self, state: AutoState, context: Context) -> Array | None:
+        """Return the prediction of the mixture for every action."""
+        values = self._consult(state, context).values
+        return state.explorer.rewards.anchor + state.weights @ values
+
+    @in_float64
+    def challengers(self, state: AutoState, context: Context) -> Array:
+        """Return the action that each predictor prefers, (E,)."""
+        return jnp.argmax(self._consult(state, context).values, axis=1)
+
+    @property
+    def n_challengers(self) -> int:
+        """Number E of predictors."""
+        return len(self.explorer.wides) + 2
+
+    @in_float64
     def refresh(self, state: AutoState, history: History, key: Array) -> AutoState:
         """Fit the weights and the trees, and train the networks."""
         explorer_key, network_key = jax.random.split(key)
@@ -274,7 +293,7 @@ class BanditSRLAuto(Policy[AutoState]):
         return AutoState(
             explorer=explorer,
             trees=_rescale(trees, rewards.mean, scale),
-            networks=networks,
+            networks=networks._replace(n_rounds=jnp.full(2, history.n, dtype=jnp.int32)),
             location=rewards.mean,
             scale=rewards.deviation,
             stack=fade(state.stack),

@@ -130,6 +130,11 @@ class GLRT(PolicyAroundBase[GLRTState]):
         )
 
     @in_float64
+    def predict(self, state: GLRTState, context: Context) -> Array | None:
+        """Return the ridge prediction of every action."""
+        return self.embedding.embed(context) @ state.ridge.theta
+
+    @in_float64
     def refresh(self, state: GLRTState, history: History, key: Array) -> GLRTState:
         """Recompute the square root of V^-1, and end a phase of the base if it has phases.
 

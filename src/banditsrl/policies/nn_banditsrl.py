@@ -141,6 +141,11 @@ class NNBanditSRL(PolicyAroundBase[NNBanditSRLState]):
         )
 
     @in_float64
+    def predict(self, state: NNBanditSRLState, context: Context) -> Array | None:
+        """Return the prediction of the last layer for every action."""
+        return self.learner.embed(state.network, context) @ state.network.ridge.theta
+
+    @in_float64
     def refresh(self, state: NNBanditSRLState, history: History, key: Array) -> NNBanditSRLState:
         """Train the network, rebuild its statistics, and reset the base."""
         train_key, base_key = jax.random.split(key)

@@ -29,9 +29,11 @@ from banditsrl.policies.linucb import LinUCB
 from banditsrl.policies.neuralucb import NeuralUCB
 from banditsrl.policies.nn_banditsrl import NNBanditSRL
 from banditsrl.policies.presets import PORTFOLIO, PRESETS, Settings
+from banditsrl.policies.tested_policy import TestedPolicy
 from banditsrl.policies.tree_egreedy import TreeEGreedy
 from banditsrl.policies.tree_linucb import TreeLinUCB
 from banditsrl.policies.uniform import Uniform
+from banditsrl.policies.watched import Watched
 from banditsrl.policies.wide_ucb import WideUCB
 from banditsrl.registry import Registry
 from banditsrl.representations.coded import Coded
@@ -42,8 +44,8 @@ from banditsrl.representations.trees import Trees
 from banditsrl.representations.wide import KINDS, Wide
 from banditsrl.selection.network_learner import NetworkLearner
 from banditsrl.selection.training import Training
-from banditsrl.selection.twin_networks import TwinNetworks
 from banditsrl.selection.tree_learner import TreeLearner
+from banditsrl.selection.twin_networks import TwinNetworks
 
 
 class PolicyMaker(Protocol):
@@ -75,6 +77,7 @@ NOT_SETTINGS = {"base", "representation", "representations", "network", "trainin
     "tree_learner",
     "n_actions",
     "n_columns",
+    "policy",
 }
 """Fields that are parts of a policy, not settings."""
 
@@ -88,7 +91,8 @@ def make_policy(
         name: For example "banditsrl-linucb"; see `POLICIES`.
         problem: The problem, or the `Stream`, for which the policy is built.
         preset: Preset of a policy with a network, "paper" or "default"; None means "default".
-        **settings: Settings of the policy or of its parts, by name.
+        **settings: Settings of the policy or of its parts, by name. With `audit`, `drift` or
+            another setting of `Watched` the policy is put into one.
 
     Example:
         >>> import banditsrl
@@ -98,7 +102,22 @@ def make_policy(
     """
     chosen = PRESETS["default" if preset is None else preset]
     task = as_task(problem)
-    return POLICIES[name](task, chosen(task), **settings)
+    outer = {key: value for key, value in settings.items() if key in _setting_names(Watched)}
+    own = {key: value for key, value in settings.items() if key not in outer}
+    policy = POLICIES[name](task, chosen(task), **own)
+    return _watch(name, policy, outer) if outer else policy
+
+
+def _watch(name: str, policy: Policy[Any], settings: Settings) -> Watched:
+    """Put audits and the test for changes around a policy."""
+    has_test = (isinstance(policy, TestedPolicy) and bool(policy.glrt_scale)) or (
+        isinstance(policy, BanditSRLAuto) and policy.certifies
+    )
+    if settings.get("audit") and not has_test:
+        raise InvalidArgument(
+            f"audit must be set on a policy with a certificate, such as glrt-linucb, got {name}."
+        )
+    return Watched(policy, **settings)
 
 
 def _make_alone(

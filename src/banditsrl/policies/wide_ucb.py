@@ -7,10 +7,10 @@ weighted mean of their indices,
 
 where f is the ridge prediction, shrunk towards the mean of all rewards (see `linear.blocks`), and s
 is the standard deviation of the rewards. So rewards y and a y + b give the same actions, for every
-a > 0. Each embedding predicts every reward before it is seen. At the end of a phase the weights w, which
-are non-negative and sum to one, are those with the least squared error of the mixture over the
-explored rounds, where earlier phases count less. The constant scale of the width is a heuristic,
-far below the theoretical scale.
+a > 0. Each embedding predicts every reward before it is seen. At the end of a phase the weights w,
+which are non-negative and sum to one, are those with the least squared error of the mixture over
+the explored rounds, where earlier phases count less. The constant scale of the width is a
+heuristic, far below the theoretical scale.
 
 Columns are scaled by a sample of `n_scaling` of the contexts seen so far. The scaling is fitted at
 every phase end up to that many rounds, and later only where it has become wrong: a column that was
@@ -166,6 +166,11 @@ class WideUCB(Policy[WideState]):
             weights=fit_weights(state.stack),
             is_scaled=state.is_scaled | (history.n > 0),
         )
+
+    @in_float64
+    def predict(self, state: WideState, context: Context) -> Array | None:
+        """Return the weighted prediction of every action."""
+        return state.rewards.anchor + state.weights @ self.score(state, context)[0]
 
     def score(self, state: WideState, context: Context) -> tuple[Array, Array]:
         """Return what every embedding predicts of every action, and the widths, (E, A) each.

@@ -40,6 +40,4 @@ def add_reward(scale: RewardScale, y: Array) -> RewardScale:
     """Return the scale after one more reward, from which the anchor was subtracted."""
     n = scale.n + 1.0
     mean = scale.mean + (y - scale.mean) / n
-    return scale._replace(
-        n=n, mean=mean, squares=scale.squares + (y - scale.mean) * (y - mean)
-    )
+    return scale._replace(n=n, mean=mean, squares=scale.squares + (y - scale.mean) * (y - mean))

@@ -1,4 +1,4 @@
-"""Is there anything to learn? A sequential test of whether predictions beat the mean of the rewards.
+"""Is there anything to learn? A sequential test of whether predictions beat the mean reward.
 
 If every reward has the same mean, whatever the context and the action, then the products of the
 centred predictions f, made before the rewards are seen, and the centred rewards r sum up to a

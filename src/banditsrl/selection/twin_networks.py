@@ -57,14 +57,14 @@ class TwinNetworks(eqx.Module):
             counts = one.n_rounds % 2 == half
             return self.learner.learn(one, phi, action, reward, certified, counts)
 
-        state = jax.vmap(learn)(state, phi, jnp.arange(2))
-        return state
+        learned: NetworkState = jax.vmap(learn)(state, phi, jnp.arange(2))
+        return learned
 
     def train(self, state: NetworkState, halves: History, key: Array) -> NetworkState:
         """Train each network on its half of the rounds (see `split`)."""
         parts = (state, halves, jax.random.split(key))
-        state = jax.lax.map(lambda part: self.learner.train(*part), parts)
-        return state
+        trained: NetworkState = jax.lax.map(lambda part: self.learner.train(*part), parts)
+        return trained
 
 
 def split(history: History) -> History:

@@ -18,12 +18,14 @@ from numpy.typing import NDArray
 from banditsrl.arguments import count
 from banditsrl.core.adapters import as_policy
 from banditsrl.core.history import BLOCK, History, empty_history, resize, write_rounds
-from banditsrl.core.phases import phase_ends
+from banditsrl.core.phases import is_phase_end
 from banditsrl.core.policy import AnyPolicy, Choice, State
 from banditsrl.core.representation import Context
 from banditsrl.core.state_files import load_state, save_state
 from banditsrl.errors import InvalidArgument
 from banditsrl.numerics.precision import in_float64
+from banditsrl.policies.watched import Watched
+from banditsrl.selection.trust import Trust
 from banditsrl.serving.bound_watch import BoundWatch
 from banditsrl.serving.compiled import compiled
 from banditsrl.serving.warm_start import warm_start
@@ -98,6 +100,18 @@ class Agent:
         """The policy's state, for instance for `policy.report`."""
         return self._memory.state
 
+    def trust(self) -> Trust:
+        """Return what audits have shown about certified rounds so far; `print` it for a sentence.
+
+        This needs a policy with audits: ``make_policy(..., audit=0.01)``, or `Watched`.
+        """
+        if not isinstance(self._policy, Watched):
+            raise InvalidArgument(
+                "policy must be watched for trust(), such as make_policy(..., audit=0.01), "
+                f"got {self._policy.display_name}."
+            )
+        return self._policy.trust(self._memory.state)
+
     def act(self, context: Context, mask: Any = None) -> Choice:
         """Choose an action for a context; `choice.certified` says whether the test passed."""
         memory = self._memory
@@ -117,6 +131,9 @@ class Agent:
         if isinstance(choice, Choice):
             action, certified = int(choice.action), bool(choice.certified)
         memory, recent = self._memory, self._recent
+        if isinstance(choice, Choice):
+            watched = self._compiled.watch(memory.state, np.asarray(context), choice, reward)
+            memory = memory._replace(state=watched)
         one: Round = (np.array(context), action, reward, certified)  # a copy: callers reuse theirs
         memory = memory._replace(state=self._compiled.learn(memory.state, *one), n=memory.n + 1)
         if self._keeps_history:
@@ -161,7 +178,7 @@ class Agent:
     def _ends_phase(self, n: int) -> bool:
         """Return whether a phase ends after n rounds."""
         growth = self._policy.phase_growth
-        return growth is not None and n in phase_ends(growth, n)[-1:]
+        return growth is not None and is_phase_end(growth, n, self._policy.longest_phase)
 
 
 _fold_in = jax.jit(jax.random.fold_in)

@@ -42,6 +42,13 @@ class Learn(Protocol):
         """Learn a reward."""
 
 
+class Watch(Protocol):
+    """`Policy.watch`, compiled."""
+
+    def __call__(self, state: State, context: Context, choice: Choice, reward: Any) -> State:
+        """See a whole choice and its reward."""
+
+
 class Refresh(Protocol):
     """`Policy.refresh`, compiled."""
 
@@ -55,6 +62,7 @@ class Compiled(NamedTuple):
     act: Act
     learn: Learn
     refresh: Refresh
+    watch: Watch
 
 
 def compiled(policy: AnyPolicy) -> Compiled:
@@ -64,6 +72,8 @@ def compiled(policy: AnyPolicy) -> Compiled:
       every action is available (an outside policy needs an attribute `n_actions` for that).
     - ``learn(state, context, action, reward, certified)``: `certified` is `Choice.certified` of
       that round; a policy with a test does not feed certified rounds to its base.
+    - ``watch(state, context, choice, reward)`` right before `learn`: a policy with audits needs it,
+      and others return the state as it is.
     - ``refresh(state, history, key)`` at the ends of phases, see `phase_ends`: BanditSRL selects
       its next representation there, other policies only undo the drift of their statistics. If a
       network diverges in training, it warns and returns the state that it was given.
@@ -108,7 +118,14 @@ def compiled(policy: AnyPolicy) -> Compiled:
         )
         return state
 
-    return Compiled(act, learn, refresh)
+    @in_float64
+    def watch(state: State, context: Context, choice: Choice, reward: Any) -> State:
+        if not adapted.watches:
+            return state
+        seen = jax.tree.map(np.asarray, choice)
+        return _watch(parts, state, _as_numpy(context), seen, np.asarray(check_reward(reward)))
+
+    return Compiled(act, learn, refresh, watch)
 
 
 @jax.jit
@@ -128,6 +145,17 @@ def _learn(
     certified: ArrayLike,
 ) -> State:
     return parts.combine().learn(state, context, action, reward, certified)
+
+
+@jax.jit
+def _watch(
+    parts: Partitioned[Policy[Any]],
+    state: State,
+    context: Context,
+    choice: Choice,
+    reward: ArrayLike,
+) -> State:
+    return parts.combine().watch(state, context, choice, reward)
 
 
 @jax.jit

@@ -41,6 +41,7 @@ def play_round(
     choice = policy.act(state, context, mask, dealt.keys)
     mean = _mean_of(choice.action, means, mask)
     reward = problem.reward(mean, dealt.noises)
+    state = policy.watch(state, context, choice, reward)
     state = policy.learn(state, context, choice.action, reward, choice.certified)
     regret = jnp.where(mask, means, -jnp.inf).max() - mean
     return state, tally.add(choice, regret, reward, step), choice, reward

@@ -133,7 +133,7 @@ def make_run_plan(
         game=game,
         horizon=horizon,
         recorded=run_checks.check_steps(steps, horizon),
-        ends=phase_ends(growth, horizon) if growth else [],
+        ends=phase_ends(growth, horizon, policy.longest_phase) if growth else [],
         batch_size=seeds_side_by_side(policy),
     )
 

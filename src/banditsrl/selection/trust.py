@@ -1,0 +1,82 @@
+"""How far can certificates be trusted? One statement, in numbers and as a sentence."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from banditsrl.selection.audits import AuditRecord
+
+
+@dataclass(frozen=True)
+class Trust:
+    """What audits have shown about certified rounds, since the last change if there was one.
+
+    Attributes:
+        bound: Certified rounds lose at most this much reward per round, on average, against the
+            best challenger: the best constant action, or a rival that the policy names. Below zero
+            they gain against all of them. Infinite while nothing is known. Rewards count as clipped
+            to the range that was given, or seen before.
+        level: The bound fails at any time of the whole run with at most this probability.
+        n_certified: Number of certified rounds behind it, audited ones included.
+        n_audits: Number of audited rounds.
+        cost: Estimated reward that the audits gave up.
+        withdrawn: Whether certificates are withdrawn.
+        reason: Why they are, or were, withdrawn; empty if they never were.
+        since: First round that counts.
+        n_alarms: Number of changes noticed so far.
+    """
+
+    bound: float
+    level: float
+    n_certified: int
+    n_audits: int
+    cost: float
+    withdrawn: bool
+    reason: str
+    since: int
+    n_alarms: int
+
+    def __str__(self) -> str:
+        status = f" Certificates are withdrawn: {self.reason}." if self.withdrawn else ""
+        if not self.n_audits:
+            return f"No certificate has been audited since round {self.since:,}.{status}"
+        return (
+            f"Certified rounds lose at most {self.bound:.3g} per round against the best "
+            f"challenger, with {1.0 - self.level:.4g} confidence at all times "
+            f"({self.n_certified:,} rounds since round {self.since:,}, {self.n_audits:,} of them "
+            f"audited at an estimated cost of {self.cost:.3g}).{status}"
+        )
+
+
+def make_trust(
+    record: AuditRecord | None,
+    *,
+    bound: float,
+    level: float,
+    n_actions: int,
+    since: int,
+    n_alarms: int,
+) -> Trust:
+    """Return the statement that a record of audits and the alarms so far amount to."""
+    proved = np.zeros(0, dtype=bool) if record is None else np.asarray(record.withdrawn)
+    n_certified = 0 if record is None else int(record.n_certified)
+    reason = f"rewards changed near round {since:,}" if n_alarms else ""
+    if proved.any():
+        reason = f"they lose against {_name_challenger(int(np.argmax(proved)), n_actions)}"
+    return Trust(
+        bound=bound,
+        level=level,
+        n_certified=n_certified,
+        n_audits=0 if record is None else int(record.n_audits),
+        cost=0.0 if record is None else float(record.cost),
+        withdrawn=bool(proved.any()) or (n_alarms > 0 and n_certified == 0),
+        reason=reason,
+        since=since,
+        n_alarms=n_alarms,
+    )
+
+
+def _name_challenger(index: int, n_actions: int) -> str:
+    if index < n_actions:
+        return f"always playing action {index}"
+    return f"rival {index - n_actions} of the policy"
