@@ -121,9 +121,9 @@ def every_other(history: History, first: int) -> History:
 
     Two such halves let one part of the rounds test what was learned from the other.
     """
-    half: History = jax.tree.map(lambda buffer: buffer[first::2], history._replace(n=()))
-    n = (history.n + 1 - first) // 2
-    return resize(half._replace(n=n), -(-len(half.actions) // BLOCK) * BLOCK)
+    contexts, actions, rewards, certified = jax.tree.map(lambda leaf: leaf[first::2], history[:-1])
+    half = History(contexts, actions, rewards, certified, (history.n + 1 - first) // 2)
+    return resize(half, -(-len(actions) // BLOCK) * BLOCK)
 
 
 def skip_rounds(history: History, first: Any) -> History:

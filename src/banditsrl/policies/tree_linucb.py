@@ -113,7 +113,7 @@ class TreeLinUCB(Policy[TreeLinUCBState]):
     ) -> Choice:
         """Play the available action of largest index, ties at random."""
         available = check_mask(mask, self.tree_learner.trees.n_actions)
-        values, norms = score_blocks(state.blocks, self.embed(state.weights, context))
+        values, norms, _ = score_blocks(state.blocks, self.embed(state.weights, context))
         fitted = self.tree_learner.predict(state.weights, context)
         index = fitted + values + self.ucb_scale * state.deviation * norms
         return Choice.without_test(*draw_best(jnp.where(available, index, -jnp.inf), key))
