@@ -73,7 +73,7 @@ class Trees(eqx.Module):
         >>> rewards = (x[:, 0] * x[:, 1] > 0) == played
         >>> trees = Trees(n_actions=2, n_columns=3)
         >>> weights = trees.fit(jax.random.key(0), x, played, rewards, np.ones(2000))
-        >>> trees.predict(weights, np.array([1.0, -1.0, 0.0])).argmax().item()
+        >>> int(np.asarray(trees.predict(weights, np.array([1.0, -1.0, 0.0]))).argmax())
         0
     """
 
@@ -177,7 +177,8 @@ class Trees(eqx.Module):
         first_key, questions_key = jax.random.split(key)
         asked = _draw_questions(questions_key, table, self.n_questions)
         size = min(self.n_rows_of_tree, len(residuals))
-        first = jax.random.randint(first_key, (), 0, jnp.maximum(table.n - size, 0) + 1)
+        n_starts = jnp.maximum(table.n - size, 0).astype(jnp.int32) + 1
+        first = jax.random.randint(first_key, (), 0, n_starts, jnp.int32)
 
         def cut(array: Array) -> Array:
             return jax.lax.dynamic_slice_in_dim(array, first, size, axis=-1)
@@ -251,7 +252,8 @@ def _draw_questions(key: Array, table: _Table, n_questions: int) -> _Questions:
     shape = -(-n_questions // m), m
     orders = jnp.argsort(jax.random.uniform(columns_key, shape, jnp.float32), axis=1)
     which = orders.ravel()[:n_questions].astype(jnp.int32)
-    rows = jax.random.randint(rows_key, (n_questions,), 0, jnp.maximum(table.n, 1))
+    n = jnp.maximum(table.n, 1).astype(jnp.int32)
+    rows = jax.random.randint(rows_key, (n_questions,), 0, n, jnp.int32)
     return _Questions(which, jnp.maximum(table.columns[which, rows], table.lowest[which]))
 
 
