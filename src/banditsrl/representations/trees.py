@@ -28,9 +28,16 @@ from jax.typing import ArrayLike
 from banditsrl.arguments import count, positive
 from banditsrl.core.settings import setting
 from banditsrl.numerics.precision import in_float64
-
-BLOCK = 512
-"""Rows per step of a pass over rows; the number of steps depends on how many rows there are."""
+from banditsrl.representations.tree_growth import (
+    BLOCK,
+    RowTable,
+    choose_questions,
+    draw_sample,
+    make_table,
+    random_order,
+    read_leaves,
+    sum_blocks,
+)
 
 
 class TreeWeights(NamedTuple):
@@ -40,23 +47,6 @@ class TreeWeights(NamedTuple):
     cuts: Array  # (T, D) the bit is set where the column is at least this
     values: Array  # (T, 2^D, A)
     base: Array  # (A,) prediction before the first tree
-
-
-class _Table(NamedTuple):
-    """The rows of a fit in random order, P of them; those that do not exist have weight 0."""
-
-    columns: Array  # (m, P)
-    actions: Array  # (P,) int32
-    weight: Array  # (P,) float32
-    lowest: Array  # (m,) the least useful cut of each column
-    n: Array  # () number of rows with a weight
-
-
-class _Questions(NamedTuple):
-    """K questions that one tree may ask."""
-
-    which: Array  # (K,)
-    cuts: Array  # (K,)
 
 
 class Trees(eqx.Module):
@@ -73,7 +63,7 @@ class Trees(eqx.Module):
         >>> rewards = (x[:, 0] * x[:, 1] > 0) == played
         >>> trees = Trees(n_actions=2, n_columns=3)
         >>> weights = trees.fit(jax.random.key(0), x, played, rewards, np.ones(2000))
-        >>> trees.predict(weights, np.array([1.0, -1.0, 0.0])).argmax().item()
+        >>> int(np.asarray(trees.predict(weights, np.array([1.0, -1.0, 0.0]))).argmax())
         0
     """
 
@@ -145,20 +135,20 @@ class Trees(eqx.Module):
         order = random_order(order_key, jnp.asarray(weight) > 0.0)[: self.n_rows]
         x, played, y, mass = (jnp.asarray(a)[order] for a in (columns, actions, rewards, weight))
         targets, location, scale = _standardise(y, mass)
-        table = _make_table(x, played, mass)
+        table = make_table(x, played, mass)
         weights = self._boost(trees_key, table, targets.astype(jnp.float32))
         return weights._replace(
             values=weights.values.astype(jnp.float64) * scale,
             base=location + weights.base.astype(jnp.float64) * scale,
         )
 
-    def _boost(self, key: Array, table: _Table, targets: Array) -> TreeWeights:
+    def _boost(self, key: Array, table: RowTable, targets: Array) -> TreeWeights:
         """Return trees for targets (P,) of mean 0 and variance 1."""
         base = self._shrink(self._sum_cells(table, jnp.zeros_like(table.actions), targets, 1)[0])
 
         def add_tree(residuals: Array, tree_key: Array) -> tuple[Array, tuple[Array, ...]]:
-            which, cuts = self._grow(tree_key, table, residuals)
-            leaf = _read_leaves(table.columns, which, cuts)
+            which, cuts = self._choose(tree_key, table, residuals)
+            leaf = read_leaves(table.columns, which, cuts)
             sums = self._sum_cells(table, leaf, residuals, 2**self.depth)  # (2^D, A, 2)
             values = self.rate * self._shrink(sums)
             return residuals - values[leaf, table.actions], (which, cuts, values)
@@ -172,47 +162,20 @@ class Trees(eqx.Module):
         """Return the values of cells from their weights and sums of residuals (..., 2)."""
         return sums[..., 1] / (sums[..., 0] + self.l2)
 
-    def _grow(self, key: Array, table: _Table, residuals: Array) -> tuple[Array, Array]:
+    def _choose(self, key: Array, table: RowTable, residuals: Array) -> tuple[Array, Array]:
         """Return the questions of one tree, their columns (D,) and cuts (D,)."""
-        first_key, questions_key = jax.random.split(key)
-        asked = _draw_questions(questions_key, table, self.n_questions)
-        size = min(self.n_rows_of_tree, len(residuals))
-        first = jax.random.randint(first_key, (), 0, jnp.maximum(table.n - size, 0) + 1)
-
-        def cut(array: Array) -> Array:
-            return jax.lax.dynamic_slice_in_dim(array, first, size, axis=-1)
-
-        bits = cut(table.columns)[asked.which] >= asked.cuts[:, None]  # (K, S)
-        mass = cut(table.weight)
-        parts = jnp.concatenate([bits, jnp.ones((1, size), dtype=bool)]) * mass  # (K + 1, S)
-        parts = jnp.concatenate([parts, parts * cut(residuals)]).T  # (S, 2 (K + 1))
-        actions = cut(table.actions)
-        n_blocks = (jnp.minimum(table.n, size) + BLOCK - 1) // BLOCK
-
-        def add_level(d: Array, carry: tuple[Array, Array]) -> tuple[Array, Array]:
-            leaf, chosen = carry
-            cells = leaf * self.n_actions + actions
-            n_cells = 2 ** (self.depth - 1) * self.n_actions
-            sums = _sum_blocks(parts, cells, n_cells, n_blocks)
-            best = jnp.argmax(_gains(sums, self.l2)).astype(jnp.int32)
-            return 2 * leaf + bits[best], chosen.at[d].set(best)
-
-        start = jnp.zeros(size, dtype=jnp.int32), jnp.zeros(self.depth, dtype=jnp.int32)
-        _, chosen = jax.lax.fori_loop(0, self.depth, add_level, start)
+        sizes = {"n_rows": self.n_rows_of_tree, "n_questions": self.n_questions}
+        asked, sample = draw_sample(key, table, residuals, **sizes)
+        chosen = choose_questions(sample, depth=self.depth, n_actions=self.n_actions, l2=self.l2)
         return asked.which[chosen], asked.cuts[chosen]
 
-    def _sum_cells(self, table: _Table, leaf: Array, residuals: Array, n_leaves: int) -> Array:
+    def _sum_cells(self, table: RowTable, leaf: Array, residuals: Array, n_leaves: int) -> Array:
         """Return weight and sum of residuals of every leaf and action, (n_leaves, A, 2)."""
         parts = jnp.stack([table.weight, table.weight * residuals], axis=1)
         cells = leaf * self.n_actions + table.actions
         n_blocks = (table.n + BLOCK - 1) // BLOCK
-        sums = _sum_blocks(parts, cells, n_leaves * self.n_actions, n_blocks)
+        sums = sum_blocks(parts, cells, n_leaves * self.n_actions, n_blocks)
         return sums.reshape(n_leaves, self.n_actions, 2)
-
-
-def random_order(key: Array, valid: Array) -> Array:
-    """Return a permutation of the rows, random among the valid ones, which come first."""
-    return jnp.argsort(jnp.where(valid, jax.random.uniform(key, valid.shape, jnp.float32), 2.0))
 
 
 def _standardise(rewards: Array, weight: Array) -> tuple[Array, Array, Array]:
@@ -224,67 +187,3 @@ def _standardise(rewards: Array, weight: Array) -> tuple[Array, Array, Array]:
     spread = jnp.sqrt((share * centred**2).sum())
     scale = jnp.where(spread > 0.0, spread, 1.0)
     return centred / scale, location, scale
-
-
-def _make_table(columns: Array, actions: Array, weight: Array) -> _Table:
-    """Return the table of rows whose valid ones come first."""
-    valid = weight > 0.0
-    values = jnp.where(valid[:, None], columns, jnp.inf)
-    lowest = jnp.where(values > values.min(0), values, jnp.inf).min(0)
-    return _Table(
-        columns=values.T,
-        actions=actions.astype(jnp.int32),
-        weight=weight.astype(jnp.float32),
-        lowest=lowest,
-        n=valid.sum(),
-    )
-
-
-def _draw_questions(key: Array, table: _Table, n_questions: int) -> _Questions:
-    """Return random questions: equally many of each column, at the values of random rows.
-
-    A cut at the least value of a column would not split anything, so it is moved up to the next
-    value. This also gives rare flags their chance.
-    """
-    columns_key, rows_key = jax.random.split(key)
-    m = len(table.columns)
-    shape = -(-n_questions // m), m
-    orders = jnp.argsort(jax.random.uniform(columns_key, shape, jnp.float32), axis=1)
-    which = orders.ravel()[:n_questions].astype(jnp.int32)
-    rows = jax.random.randint(rows_key, (n_questions,), 0, jnp.maximum(table.n, 1))
-    return _Questions(which, jnp.maximum(table.columns[which, rows], table.lowest[which]))
-
-
-def _sum_blocks(parts: Array, cells: Array, n_cells: int, n_blocks: Array) -> Array:
-    """Return the sum of parts (S, k) over the rows of each cell, (n_cells, k), block by block."""
-    padding = -len(parts) % BLOCK
-    parts = jnp.pad(parts, ((0, padding), (0, 0)))
-    cells = jnp.pad(cells, (0, padding))
-
-    def add_block(i: Array, sums: Array) -> Array:
-        some = jax.lax.dynamic_slice_in_dim(parts, i * BLOCK, BLOCK)
-        into = jax.lax.dynamic_slice_in_dim(cells, i * BLOCK, BLOCK)
-        return sums.at[into].add(some)
-
-    start = jnp.zeros((n_cells, parts.shape[1]), dtype=parts.dtype)
-    sums: Array = jax.lax.fori_loop(0, n_blocks, add_block, start)
-    return sums
-
-
-def _gains(sums: Array, l2: float) -> Array:
-    """Return the gain of every question, (K,), from sums (cells, 2 (K + 1)); the last is all."""
-    mass, residuals = jnp.split(sums, 2, axis=1)  # (cells, K + 1)
-    right = residuals[:, :-1] ** 2 / (mass[:, :-1] + l2)
-    left = (residuals[:, -1:] - residuals[:, :-1]) ** 2 / (mass[:, -1:] - mass[:, :-1] + l2)
-    return (right + left).sum(0)
-
-
-def _read_leaves(columns: Array, which: Array, cuts: Array) -> Array:
-    """Return the leaf of each row of columns (m, P) in one tree, (P,)."""
-
-    def add_bit(d: Array, leaf: Array) -> Array:
-        return 2 * leaf + (columns[which[d]] >= cuts[d])
-
-    start = jnp.zeros(columns.shape[1], dtype=jnp.int32)
-    leaf: Array = jax.lax.fori_loop(0, len(which), add_bit, start)
-    return leaf

@@ -16,7 +16,8 @@ from banditsrl.core.history import History
 from banditsrl.core.representation import Context
 from banditsrl.errors import InvalidArgument
 from banditsrl.numerics.precision import in_float64
-from banditsrl.representations.trees import Trees, TreeWeights, random_order
+from banditsrl.representations.tree_growth import random_order
+from banditsrl.representations.trees import Trees, TreeWeights
 from banditsrl.representations.wide import Wide
 
 
