@@ -87,7 +87,7 @@ class WideUCB(Policy[WideState]):
     wides: tuple[Wide, ...]
     _: KW_ONLY
     ucb_scale: float = setting(
-        0.7, "Width of the confidence bound, in standard deviations of the rewards."
+        0.5, "Width of the confidence bound, in standard deviations of the rewards."
     )
     lam: float = setting(0.1, "Ridge parameter lambda.")
     gamma: float = setting(2.0, "Growth of the phases.")
