@@ -32,6 +32,7 @@ SHORT = {
     "overhead": "--horizon 100 --runs 10",
     "parity": "--first-seed 0 --seeds 4",
     "tuning": "--problems notes --horizon 200 --seeds 1",
+    "watched": "--seeds 2",
 }
 """Options that shorten the run of a script."""
 
