@@ -23,7 +23,7 @@ HALF = HORIZON // 2
 def print_audits(n_seeds: int) -> None:
     """Print regret, number of audits and bound for several rates and horizons."""
     problem = banditsrl.make_problem("vardim-realizable")
-    for audit in (0.0, "1/t", "10/t", 0.01, 0.05):
+    for audit in (0.0, "1/t", "10/t", 0.01):
         for horizon in (5_000, 20_000):
             policy = banditsrl.make_policy("glrt-linucb", problem, audit=audit)
             result = banditsrl.simulate(problem, policy, horizon=horizon, seeds=n_seeds)
