@@ -33,6 +33,7 @@ SHORT = {
     "parity": "--first-seed 0 --seeds 4",
     "trust": "--quick",
     "tuning": "--problems notes --horizon 200 --seeds 1",
+    "watched": "--seeds 2",
 }
 """Options that shorten the run of a script."""
 

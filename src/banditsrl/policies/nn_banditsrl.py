@@ -73,6 +73,9 @@ class NNBanditSRL(PolicyAroundBase[NNBanditSRLState]):
     guarded: bool = setting(
         False, "Whether to keep the old network where the new one fits all samples worse."
     )
+    held_out: bool = setting(
+        False, "Whether the test uses only rounds on which the network is not trained."
+    )
 
     def __check_init__(self) -> None:
         above("gamma", self.gamma, 1.0)
@@ -88,6 +91,7 @@ class NNBanditSRL(PolicyAroundBase[NNBanditSRLState]):
             refit=self.refit,
             refit_rate=self.refit_rate,
             guarded=self.guarded,
+            held_out=self.held_out,
         )
 
     @property

@@ -66,7 +66,7 @@ BASES: dict[str, type[RidgePolicy]] = {
     "igw": IGW,
 }
 
-MAXIMUM_LIKELIHOOD: Settings = {"loss": "none", "glrt_scale": None}
+MAXIMUM_LIKELIHOOD: Settings = {"loss": "none", "glrt_scale": None, "held_out": False}
 """With these, NN-BanditSRL is its base algorithm on the maximum-likelihood representation."""
 
 NOT_SETTINGS = {"base", "representation", "representations", "network", "training", "wides"} | {

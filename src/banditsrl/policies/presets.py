@@ -53,12 +53,12 @@ def default(task: Task) -> Settings:
         "passes": 8,
         "epsilon": "t^-1/2",
         "guarded": True,
+        "held_out": True,
     }
 
 
 PORTFOLIO: Settings = {
-    "glrt_scale": 1.0,
-    "radius": "determinant",
+    "held_out": False,
     "decay": 10.0,
     "every_weight": 3.0,
     "passes_over": "explored",

@@ -3,6 +3,10 @@
 Within a phase the weights are fixed: the last layer of the network is the embedding, and its ridge
 statistics include every round. At the end of a phase the network is trained on all rounds (see
 `training`), and the statistics are rebuilt in the new embedding.
+
+With `held_out` the network is trained on the rounds 0, 2, 4, ... only, and the statistics are those
+of the rounds 1, 3, 5, ..., so that the test is made on rewards to whose noise the network was not
+fitted.
 """
 
 from dataclasses import KW_ONLY
@@ -14,7 +18,7 @@ import jax.numpy as jnp
 from jax import Array
 
 from banditsrl.arguments import flag, one_of, positive
-from banditsrl.core.history import History, Rounds, fold_blocks
+from banditsrl.core.history import History, Rounds, every_other, fold_blocks
 from banditsrl.core.representation import Context
 from banditsrl.core.settings import setting
 from banditsrl.linear.ridge import (
@@ -74,11 +78,15 @@ class NetworkLearner(eqx.Module):
     guarded: bool = setting(
         False, "Whether to keep the old network where the new one fits all samples worse."
     )
+    held_out: bool = setting(
+        False, "Whether the test uses only rounds on which the network is not trained."
+    )
 
     def __check_init__(self) -> None:
         one_of("refit", self.refit, REFITS)
         positive("refit_rate", self.refit_rate)
         flag("guarded", self.guarded)
+        flag("held_out", self.held_out)
 
     def init(self, key: Array) -> NetworkState:
         """Return fresh weights and empty statistics."""
@@ -118,6 +126,8 @@ class NetworkLearner(eqx.Module):
                 played = phi[action]
                 theta = theta + 2.0 * self.refit_rate * (reward - played @ theta) * played
             ridge = ridge._replace(theta=theta)
+        if self.held_out:
+            counts = state.n_rounds % 2 == 1
         if counts is not None:
             ridge = jax.tree.map(lambda new, old: jnp.where(counts, new, old), ridge, state.ridge)
         return state._replace(
@@ -138,6 +148,8 @@ class NetworkLearner(eqx.Module):
 
         The statistics are those of the rounds in `tested`, by default of the same history.
         """
+        if self.held_out:
+            history, tested = every_other(history, 0), every_other(history, 1)
         weights, losses = train(self.training, self.network, state.weights, history, key)
         if self.guarded:
             weights = self._better(state.weights, weights, history)
