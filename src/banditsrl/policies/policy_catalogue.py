@@ -35,6 +35,7 @@ from banditsrl.policies.tree_linucb import TreeLinUCB
 from banditsrl.policies.uniform import Uniform
 from banditsrl.policies.watched import Watched
 from banditsrl.policies.wide_ucb import WideUCB
+from banditsrl.problems.stream import Stream
 from banditsrl.registry import Registry
 from banditsrl.representations.coded import Coded
 from banditsrl.representations.fourier import Fourier
@@ -82,6 +83,10 @@ NOT_SETTINGS = {"base", "representation", "representations", "network", "trainin
 """Fields that are parts of a policy, not settings."""
 
 
+LIVE_DRIFT = 1e5
+"""Average number of rounds between false alarms of a change, in the default policy for live use."""
+
+
 def make_policy(
     name: str, problem: Task | ProblemLike, *, preset: str | None = None, **settings: Any
 ) -> Policy[Any]:
@@ -92,7 +97,8 @@ def make_policy(
         problem: The problem, or the `Stream`, for which the policy is built.
         preset: Preset of a policy with a network, "paper" or "default"; None means "default".
         **settings: Settings of the policy or of its parts, by name. With `audit`, `drift` or
-            another setting of `Watched` the policy is put into one.
+            another setting of `Watched` the policy is put into one. For a `Stream`, which is live,
+            `banditsrl-auto` watches for changes unless drift=None.
 
     Example:
         >>> import banditsrl
@@ -104,6 +110,8 @@ def make_policy(
     task = as_task(problem)
     outer = {key: value for key, value in settings.items() if key in _setting_names(Watched)}
     own = {key: value for key, value in settings.items() if key not in outer}
+    if name == "banditsrl-auto" and isinstance(task, Stream):
+        outer = {"drift": LIVE_DRIFT, **outer}
     policy = POLICIES[name](task, chosen(task), **own)
     return _watch(name, policy, outer) if outer else policy
 
