@@ -17,8 +17,8 @@ fitted to half of the rounds (`selection.twin_networks`). A round is certified i
 
 - there is a signal at all: the mixture predicts rewards better than their mean does. This is a
   sequential test at level delta, valid at all times (`selection.signal_test`).
-- the gap between the action and every other one exceeds sqrt(2 log(1/delta)) times its error, plus
-  eps. The square of the error is the sum of the noise of the ridge regression and of the doubt. The
+- the gap between the action and every other one exceeds sqrt(2 log((A - 1) / delta)) times its
+  error, plus eps. The square of the error is the sum of the noise of the ridge regression and of the doubt. The
   doubt is a quarter of the squared difference of what the twins say about the gap, averaged with
   its mean over recent rounds, since one difference alone says little about a variance. And eps^2
   is the excess of the squared error of these three predictors over that of all five, with a
@@ -212,7 +212,8 @@ class BanditSRLAuto(Policy[AutoState]):
         errors = jnp.sqrt(noise + (found.doubt + usual) / 2.0)
         errors = jnp.where(errors > 0, errors, 1.0)
         rivals = available & (jnp.arange(len(available)) != found.greedy)
-        thresholds = jnp.sqrt(2.0 * jnp.log(1.0 / self.delta)) + self._misfit(state.errors) / errors
+        share = self.delta / max(len(available) - 1, 1)
+        thresholds = jnp.sqrt(2.0 * jnp.log(1.0 / share)) + self._misfit(state.errors) / errors
         ratios = jnp.where(rivals, found.gaps / errors, jnp.inf)
         nearest = jnp.argmin(ratios / thresholds)
         certified = (
