@@ -206,7 +206,7 @@ def test_columns_are_scaled_by_a_log_of_more_rounds_than_scale_them(disjoint: Wi
     # A log that is refreshed only once, at its end, is scaled by rounds spread over all of it.
     state, history = learn_rounds(disjoint, rounds)
     state = banditsrl.compiled(disjoint).refresh(state, history, KEY)
-    sample = np.sort(contexts[(np.arange(50) * (170 / 50)).astype(int)], axis=0)
+    sample = np.sort(contexts[np.arange(50) * 170 // 50], axis=0)
     np.testing.assert_allclose(state.learners[0].scaling.centre, sample[25], rtol=1e-12)
     check_statistics(disjoint, state, rounds)
 
