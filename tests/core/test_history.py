@@ -13,6 +13,7 @@ from banditsrl.core.history import (
     History,
     append_round,
     empty_history,
+    every_other,
     fold_blocks,
     read_block,
     resize,
@@ -226,3 +227,23 @@ def test_rounds_are_skipped_from_the_front() -> None:
     np.testing.assert_array_equal(rest.actions[:3], [1, 2, 0])
     np.testing.assert_array_equal(rest.contexts[:3, 0], [4, 5, 6])
     np.testing.assert_array_equal(rest.certified[:3], [True, False, True])
+
+
+@pytest.mark.parametrize("n", [0, 1, 6, 7])
+def test_every_other_round_is_a_history_of_its_own(n: int) -> None:
+    rounds = random_rounds(n)
+    with jax.enable_x64(True):
+        history = write_rounds(empty_history(EXAMPLE, 10), 0, *rounds)
+        halves = [jax.jit(every_other, static_argnums=1)(history, first) for first in (0, 1)]
+    for first, half in enumerate(halves):
+        assert_rounds(half, jax.tree.map(lambda leaf, f=first: leaf[f::2], rounds))
+        assert half.capacity == BLOCK
+    assert int(halves[0].n) + int(halves[1].n) == n
+
+
+@pytest.mark.parametrize("n_blocks", [1, 2, 3])
+def test_half_a_history_has_room_for_whole_blocks(n_blocks: int) -> None:
+    with jax.enable_x64(True):
+        half = every_other(empty_history(EXAMPLE, n_blocks * BLOCK), 1)
+    assert half.capacity == -(-n_blocks // 2) * BLOCK
+    assert half.n.dtype == np.int32

@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 
 import banditsrl
-from banditsrl.core.history import append_round, empty_history
+from banditsrl.core.history import History, append_round, empty_history
 from banditsrl.errors import InvalidArgument
 from banditsrl.numerics.precision import in_float64
 from banditsrl.policies.wide_ucb import WideUCB
 from banditsrl.representations.wide import Wide
+from banditsrl.selection.stacking import fade, fit_weights
 
 KEY = jax.random.key(0)
 
@@ -34,105 +35,180 @@ def draw_rounds(n: int, seed: int) -> list[tuple[int, int, float]]:
     return [(int(rng.integers(10)), int(rng.integers(5)), float(rng.normal())) for _ in range(n)]
 
 
-def embed(explorer: WideUCB, state: Any, k: int, context: int) -> Any:
+def embed(explorer: WideUCB, state: Any, k: int, context: Any) -> Any:
     """Embedding k of a context at its current scaling, (A, dim)."""
     return np.asarray(explorer.wides[k].at(state.learners[k].scaling).embed(context))
 
 
 def solve(explorer: WideUCB, state: Any, k: int, a: int, rounds: Any) -> tuple[Any, Any]:
-    """V and theta of one action in embedding k, from the rounds themselves."""
-    played = [(embed(explorer, state, k, x)[a], y) for x, b, y in rounds if b == a]
+    """V of one action in embedding k and theta of what is left of the mean reward."""
+    mean = np.mean([y for _, _, y in rounds])
     V = explorer.lam * np.eye(explorer.wides[k].dim)
     b = np.zeros(len(V))
-    for psi, y in played:
-        V += np.outer(psi, psi)
-        b += y * psi
+    for x, action, y in rounds:
+        if action == a:
+            psi = embed(explorer, state, k, x)[a]
+            V += np.outer(psi, psi)
+            b += (y - mean) * psi
     return V, np.linalg.solve(V, b)
 
 
-@in_float64
-def test_the_largest_weighted_index_is_played(explorer: WideUCB) -> None:
-    act, learn, _ = banditsrl.compiled(explorer)
-    rounds, state = draw_rounds(40, seed=6), explorer.init(KEY)
+def learn_rounds(policy: WideUCB, rounds: Any) -> tuple[Any, History]:
+    """State and history after the rounds, before any phase has ended."""
+    learn, state = banditsrl.compiled(policy).learn, policy.init(KEY)
+    history = empty_history(jnp.asarray(rounds[0][0]), len(rounds))
     for x, a, y in rounds:
-        state = learn(state, x, a, y)
+        state, history = learn(state, x, a, y), append_round(history, x, a, y)
+    return state, history
+
+
+@in_float64
+@pytest.mark.parametrize("location", [0.0, 500.0])
+def test_the_largest_weighted_index_is_played(explorer: WideUCB, location: float) -> None:
+    """Ridge regressions of the rewards minus their mean, and widths in their deviations."""
+    act = banditsrl.compiled(explorer).act
+    rounds = [(x, a, location + 3.0 * y) for x, a, y in draw_rounds(40, seed=6)]
+    state, _ = learn_rounds(explorer, rounds)
     weights = np.array([0.7, 0.3])
     state = state._replace(weights=jnp.asarray(weights))
+    rewards = np.array([y for _, _, y in rounds])
     solved = [[solve(explorer, state, k, a, rounds) for a in range(5)] for k in range(2)]
     mask = np.array([True, False, True, True, True])
     for x in range(10):
-        index = np.zeros(5)
+        value, width = np.full(5, rewards.mean()), np.zeros(5)
         for k in range(2):
             psi = embed(explorer, state, k, x)
             for a in range(5):
                 V, theta = solved[k][a]
                 norm = np.sqrt(psi[a] @ np.linalg.solve(V, psi[a]))
-                index[a] += weights[k] * (psi[a] @ theta + 0.4 * norm)
+                value[a] += weights[k] * (psi[a] @ theta)
+                width[a] += weights[k] * explorer.ucb_scale * rewards.std() * norm
+        np.testing.assert_allclose(explorer.predict(state, x), value, rtol=1e-9)
+        index = value + width
         choice = act(state, x, None, KEY)
         assert int(choice.action) == index.argmax()
         assert np.array_equal(choice.pmf, np.arange(5) == index.argmax())
         assert not choice.certified
-        assert int(act(state, x, mask, KEY).action) == np.where(mask, index, -9.0).argmax()
+        assert int(act(state, x, mask, KEY).action) == np.where(mask, index, -np.inf).argmax()
 
 
 @in_float64
-def test_predictions_made_before_the_reward_are_stacked_unless_a_round_is_certified(
+def test_errors_made_before_the_reward_are_stacked_unless_a_round_is_certified(
     explorer: WideUCB,
 ) -> None:
     learn = banditsrl.compiled(explorer).learn
-    state, gram, cross = explorer.init(KEY), np.eye(2), np.full(2, 0.5)
-    for i, (x, a, y) in enumerate(draw_rounds(12, seed=7)):
-        predicted = np.array([
-            embed(explorer, state, k, x)[a] @ np.asarray(state.learners[k].blocks.theta[a])
-            for k in range(2)
-        ])  # fmt: skip
+    state, errors, rounds = explorer.init(KEY), np.zeros((2, 2)), draw_rounds(12, seed=7)
+    for i, (x, a, y) in enumerate(rounds):
+        e = np.full(2, rounds[0][2] - y)  # before the first reward, that reward is predicted
+        if i:
+            mean = np.mean([reward for _, _, reward in rounds[:i]])
+            for k in range(2):
+                _, theta = solve(explorer, state, k, a, rounds[:i])
+                e[k] = mean + embed(explorer, state, k, x)[a] @ theta - y
         certified = i % 3 == 0
-        if not certified:
-            gram, cross = gram + np.outer(predicted, predicted), cross + y * predicted
+        errors += 0.0 if certified else np.outer(e, e)
         state = learn(state, x, a, y, certified)
-    np.testing.assert_allclose(state.stack.gram, gram, rtol=1e-10)
-    np.testing.assert_allclose(state.stack.cross, cross, rtol=1e-10)
+    np.testing.assert_allclose(state.stack.errors, errors, rtol=1e-9)
     np.testing.assert_allclose(state.weights, [0.5, 0.5])  # until the phase ends
+    after = banditsrl.compiled(explorer).refresh(state, empty_history(jnp.int32(0), 1), KEY)
+    np.testing.assert_allclose(after.weights, fit_weights(state.stack), rtol=1e-9)
+    np.testing.assert_allclose(after.stack.errors, fade(state.stack).errors)
+
+
+def check_statistics(policy: WideUCB, state: Any, rounds: Any) -> None:
+    """Every regression is that of all rounds in the current scaling."""
+    for k, (_, blocks) in enumerate(state.learners):
+        for a in range(policy.wides[k].n_actions):
+            psi = np.array([embed(policy, state, k, x)[a] for x, b, _ in rounds if b == a])
+            y = np.array([reward - rounds[0][2] for _, b, reward in rounds if b == a])
+            V = policy.lam * np.eye(policy.wides[k].dim) + psi.T @ psi
+            np.testing.assert_allclose(blocks.V[a], V, rtol=1e-9, atol=1e-12)
+            theta = np.linalg.solve(V, psi.T @ y)
+            np.testing.assert_allclose(blocks.theta[a], theta, rtol=1e-7, atol=1e-9)
 
 
 @in_float64
-def test_columns_are_standardised_by_what_was_seen_and_the_rounds_embedded_again(
+def test_columns_are_scaled_by_what_was_seen_and_the_rounds_embedded_again(
     problem: banditsrl.FiniteProblem, explorer: WideUCB
 ) -> None:
-    state, history = explorer.init(jax.random.key(0)), empty_history(jnp.int32(0), 64)
-    rng = np.random.default_rng(4)
-    seen = []
-    for _ in range(30):
-        context, action, reward = int(rng.integers(10)), int(rng.integers(5)), float(rng.normal())
-        state = explorer.learn(state, context, action, reward)
-        history = append_round(history, context, action, reward)
-        seen.append((context, action, reward))
-    state = banditsrl.compiled(explorer).refresh(state, history, jax.random.key(0))
-    x = np.array([problem.representations[0].features[c, 0, :2] for c, _, _ in seen])
-    for wide, (scaling, blocks) in zip(explorer.wides, state.learners, strict=True):
-        np.testing.assert_allclose(scaling.mean, x.mean(0), rtol=1e-9)
-        np.testing.assert_allclose(scaling.deviation, x.std(0), rtol=1e-9)
-        for a in range(5):
-            psi = np.array([wide.at(scaling).embed(c)[a] for c, b, _ in seen if b == a])
-            y = np.array([reward for _, b, reward in seen if b == a])
-            V = explorer.lam * np.eye(wide.dim) + psi.T @ psi
-            np.testing.assert_allclose(blocks.theta[a], np.linalg.solve(V, psi.T @ y), rtol=1e-7)
+    rounds = draw_rounds(30, seed=4)
+    state, history = learn_rounds(explorer, rounds)
+    assert not state.is_scaled
+    state = banditsrl.compiled(explorer).refresh(state, history, KEY)
+    assert state.is_scaled
+    x = np.array([problem.representations[0].features[c, 0, :2] for c, _, _ in rounds])
+    low, median, high = np.sort(x, axis=0)[[4, 15, 25]]  # 16, 50 and 84 percent of 30
+    for scaling, _ in state.learners:
+        np.testing.assert_allclose(scaling.centre, median, rtol=1e-12)
+        np.testing.assert_allclose(scaling.deviation, (high - low) / 2.0, rtol=1e-9)
+    check_statistics(explorer, state, rounds)
+
+
+def draw_stream(n: int, *, shift: int | None = None) -> list[tuple[Any, int, float]]:
+    """Rounds of two columns; the second one is constant, from round `shift` on it is the reward."""
+    rng = np.random.default_rng(12)
+    x = rng.normal(size=(n, 2))
+    late = np.arange(n) >= (n if shift is None else shift)
+    x[:, 1] = np.where(late, x[:, 1], 4.0)
+    actions = rng.integers(2, size=n)
+    y = np.where(late, np.where(actions == 0, 1.0, -1.0) * x[:, 1], 0.0) + 0.1 * rng.normal(size=n)
+    return [(x[t], int(actions[t]), float(y[t])) for t in range(n)]
+
+
+@pytest.fixture(scope="module")
+def disjoint() -> WideUCB:
+    policy: WideUCB = banditsrl.make_policy("linucb-disjoint", banditsrl.Stream(2, 2), n_scaling=50)
+    return policy
 
 
 @in_float64
-def test_the_scaling_settles_after_the_first_rounds(problem: banditsrl.FiniteProblem) -> None:
-    policy = WideUCB((Wide(problem.representations[0], n_features=4),), n_scaling=8)
-    state, history = policy.init(KEY), empty_history(jnp.int32(0), 64)
-    refresh = banditsrl.compiled(policy).refresh
-    means = []
-    for i, (x, a, y) in enumerate(draw_rounds(12, seed=9), start=1):
-        state = policy.learn(state, x, a, y)
-        history = append_round(history, x, a, y)
-        if i in (4, 8, 12):
+def test_the_scaling_settles_after_the_first_rounds_unless_it_is_wrong(disjoint: WideUCB) -> None:
+    rounds = draw_stream(120, shift=0)
+    learn, refresh = banditsrl.compiled(disjoint).learn, banditsrl.compiled(disjoint).refresh
+    state, history = disjoint.init(KEY), empty_history(rounds[0][0], 120)
+    centres = []
+    for i, (x, a, y) in enumerate(rounds, start=1):
+        state, history = learn(state, x, a, y), append_round(history, x, a, y)
+        if i in (20, 50, 120):
             state = refresh(state, history, KEY)
-            means.append(np.asarray(state.learners[0].scaling.mean))
-    assert not np.allclose(means[0], means[1])
-    np.testing.assert_array_equal(means[1], means[2])
+            centres.append(np.asarray(state.learners[0].scaling.centre))
+    assert not np.allclose(centres[0], centres[1])
+    np.testing.assert_array_equal(centres[1], centres[2])
+    check_statistics(disjoint, state, rounds)
+
+
+@in_float64
+def test_a_column_that_varies_late_is_noticed(disjoint: WideUCB) -> None:
+    rounds = draw_stream(400, shift=100)
+    learn, refresh = banditsrl.compiled(disjoint).learn, banditsrl.compiled(disjoint).refresh
+    state, history = disjoint.init(KEY), empty_history(rounds[0][0], 400)
+    for i, (x, a, y) in enumerate(rounds, start=1):
+        state, history = learn(state, x, a, y), append_round(history, x, a, y)
+        if i in (50, 100, 400):
+            state = refresh(state, history, KEY)
+            assert np.isinf(state.learners[0].scaling.deviation[1]) == (i <= 100)
+    check_statistics(disjoint, state, rounds)
+    for value in (-1.0, 1.0):
+        best = int(np.argmax(disjoint.predict(state, np.array([0.0, value]))))
+        assert best == (0 if value > 0 else 1)
+
+
+@in_float64
+def test_columns_are_scaled_by_a_log_of_more_rounds_than_scale_them(disjoint: WideUCB) -> None:
+    rounds = [(1e3 * x, a, y) for x, a, y in draw_stream(170, shift=0)]
+    contexts, actions, rewards = (np.array(part) for part in zip(*rounds, strict=True))
+    log = {"contexts": contexts, "actions": actions, "rewards": rewards}
+    state = banditsrl.Agent.from_log(disjoint, **log).state
+    assert state.is_scaled
+    deviation = np.asarray(state.learners[0].scaling.deviation)
+    np.testing.assert_allclose(deviation, contexts.std(0), rtol=0.5)
+    check_statistics(disjoint, state, rounds)
+    # A log that is refreshed only once, at its end, is scaled by rounds spread over all of it.
+    state, history = learn_rounds(disjoint, rounds)
+    state = banditsrl.compiled(disjoint).refresh(state, history, KEY)
+    sample = np.sort(contexts[np.arange(50) * 170 // 50], axis=0)
+    np.testing.assert_allclose(state.learners[0].scaling.centre, sample[25], rtol=1e-12)
+    check_statistics(disjoint, state, rounds)
 
 
 def test_linucb_disjoint_is_the_explorer_on_the_columns_alone(
@@ -145,7 +221,7 @@ def test_linucb_disjoint_is_the_explorer_on_the_columns_alone(
         psi = wide.at(wide.init(jax.random.key(0))).embed(3)
     x = problem.representations[0].features[3, 0, :2]
     expected = np.concatenate([[1.0], x / np.sqrt(2.0)])
-    np.testing.assert_allclose(psi, np.tile(expected, (5, 1)), rtol=1e-12)
+    np.testing.assert_allclose(psi, np.tile(expected, (5, 1)), rtol=1e-6)  # columns are rounded
 
 
 @pytest.mark.parametrize(

@@ -260,7 +260,6 @@ class BanditSRLAuto(Policy[AutoState]):
         return Errors(*(old + new for old, new in zip(state.errors, more, strict=True)))
 
     @in_float64
-    @in_float64
     def predict(self, state: AutoState, context: Context) -> Array | None:
         """Return the prediction of the mixture for every action."""
         values = self._consult(state, context).values

@@ -221,9 +221,9 @@ def _make_auto(
     feature_seed: int = 0,
     **settings: Any,
 ) -> BanditSRLAuto:
-    parts: list[type[Any]] = [BanditSRLAuto, NetworkLearner, Training, Network, WideUCB]
+    parts: list[type[Any]] = [BanditSRLAuto, NetworkLearner, Training, Network, WideUCB, Trees]
     shares = _share_out(settings, parts, task, {**preset, **PORTFOLIO})
-    outer, learner, training, network, explorer = shares
+    outer, learner, training, network, explorer, trees = shares
     # The noise level is estimated, and presets concern the networks only, unless given by name.
     outer = {k: v for k, v in outer.items() if k in settings}
     explorer = {k: v for k, v in explorer.items() if k in settings}
@@ -240,7 +240,7 @@ def _make_auto(
         scaled = Given(n_actions=task.n_actions, dim=columns.n_columns)
     return BanditSRLAuto(
         WideUCB(wides, **explorer),
-        Trees(task.n_actions, columns.n_rows * columns.n_columns),
+        Trees(task.n_actions, columns.n_rows * columns.n_columns, **trees),
         TwinNetworks(NetworkLearner(Network(scaled, **network), Training(**training), **learner)),
         **outer,
     )

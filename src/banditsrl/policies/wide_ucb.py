@@ -223,7 +223,7 @@ class WideUCB(Policy[WideState]):
         size = min(self.n_scaling, history.capacity)
         places = jnp.arange(size)
         n = jnp.maximum(history.n, 1)
-        spread = jnp.where(n > size, (places * (n / size)).astype(int), jnp.minimum(places, n - 1))
+        spread = jnp.where(n > size, places * n // size, jnp.minimum(places, n - 1))
         sample = jax.tree.map(lambda buffer: buffer[spread], history.contexts)
         rows = jax.vmap(wide.rows)(sample)  # (size, R, m)
         valid = jnp.repeat(places < n, rows.shape[1])

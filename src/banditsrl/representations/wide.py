@@ -153,8 +153,7 @@ class Wide(TrainableRepresentation):
                 "scaling must be given before a wide embedding is used, got None; "
                 "use wide.at(scaling)."
             )
-        z = (self.rows(context) - self.scaling.centre) / self.scaling.deviation
-        return jnp.clip(z, -FARTHEST, FARTHEST)
+        return _scale(self.rows(context), self.scaling.centre, self.scaling.deviation)
 
     @in_float64
     def embed(self, context: Context) -> Array:
@@ -189,7 +188,7 @@ class Wide(TrainableRepresentation):
         varies = standard > CONSTANT * jnp.abs(mean)
         centre = jnp.where(high > low, median, mean)
         deviation = jnp.where(varies, deviation, jnp.inf)
-        z = jnp.clip((rows - centre) / deviation, -FARTHEST, FARTHEST)
+        z = _scale(rows, centre, deviation)
         return Scaling(centre, deviation, self._cuts(z[:, self.which], valid))
 
     def _cuts(self, rows: Array, valid: Array) -> Array:
@@ -199,6 +198,17 @@ class Wide(TrainableRepresentation):
         found = jnp.take_along_axis(values, at[None], axis=0)[0]
         above = jnp.where(values > values[0], values, jnp.inf).min(0)
         return jnp.maximum(found, above)
+
+
+def _scale(rows: Array, centre: Array, deviation: Array) -> Array:
+    """Return standardised rows, cut off, and rounded to the 24 bits of float32.
+
+    Compiled programs differ in the last bit of a division. A step or a tree that splits at the very
+    value of a category would then see that category on either side. Rounding removes this bit, and
+    also what is left of the unit and the zero of a column.
+    """
+    z = jnp.clip((rows - centre) / deviation, -FARTHEST, FARTHEST)
+    return jax.lax.reduce_precision(z, exponent_bits=8, mantissa_bits=23)
 
 
 def _columns_of(inputs: Representation) -> tuple[Array | None, int]:
