@@ -18,11 +18,11 @@ fitted to half of the rounds (`selection.twin_networks`). A round is certified i
 - there is a signal at all: the mixture predicts rewards better than their mean does. This is a
   sequential test at level delta, valid at all times (`selection.signal_test`).
 - the gap between the action and every other one exceeds sqrt(2 log((A - 1) / delta)) times its
-  error, plus eps. The square of the error is the sum of the noise of the ridge regression and of the doubt. The
-  doubt is a quarter of the squared difference of what the twins say about the gap, averaged with
-  its mean over recent rounds, since one difference alone says little about a variance. And eps^2
-  is the excess of the squared error of these three predictors over that of all five, with a
-  margin: by so much the three may be wrong beyond noise.
+  error, plus eps. The square of the error is the sum of the noise of the ridge regression and of
+  the doubt. The doubt is a quarter of the squared difference of what the twins say about the gap,
+  averaged with its mean over recent rounds, since one difference alone says little about a
+  variance. And eps^2 is the excess of the squared error of these three predictors over that of all
+  five, with a margin: by so much the three may be wrong beyond noise.
 - all five together name the same action, and optimism would play it too.
 
 If rewards have the same mean everywhere, the first condition gives certificates with a probability
