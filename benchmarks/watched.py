@@ -15,9 +15,15 @@ import numpy as np
 
 import banditsrl
 from banditsrl.core.phases import phase_ends
+from banditsrl.policies.watched import Watched
 
 N_COLUMNS, N_ACTIONS, NOISE, HORIZON = 4, 3, 0.3, 10_000
 HALF = HORIZON // 2
+
+
+def make_watched(problem: banditsrl.Task, audit: Any) -> Watched:
+    """Return LinUCB with the test, audited at a rate."""
+    return Watched(banditsrl.make_policy("glrt-linucb", problem), audit=audit)
 
 
 def print_audits(n_seeds: int) -> None:
@@ -25,7 +31,7 @@ def print_audits(n_seeds: int) -> None:
     problem = banditsrl.make_problem("vardim-realizable")
     for audit in (0.0, "1/t", "10/t", 0.01):
         for horizon in (5_000, 20_000):
-            policy = banditsrl.make_policy("glrt-linucb", problem, audit=audit)
+            policy = make_watched(problem, audit)
             result = banditsrl.simulate(problem, policy, horizon=horizon, seeds=n_seeds)
             states = [
                 jax.tree.map(lambda leaf, i=i: leaf[..., i], result.state) for i in range(n_seeds)
@@ -78,7 +84,8 @@ def play_change(policy: Any, n_seeds: int) -> tuple[Any, Any, Any]:
         )
         found.append(jax.tree.map(np.asarray, out))
         state, done = refresh(state, keys), end
-    return tuple(np.concatenate(parts, axis=1) for parts in zip(*found, strict=True))
+    regret, wrong, alarms = (np.concatenate(p, axis=1) for p in zip(*found, strict=True))
+    return regret, wrong, alarms
 
 
 def print_change(n_seeds: int) -> None:
