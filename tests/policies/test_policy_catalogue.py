@@ -109,7 +109,7 @@ def test_settings_that_define_a_special_case_cannot_be_changed(
             banditsrl.make_policy(name, wheel, **{setting: 1.0})
 
 
-OFF: dict[str, Any] = {"loss": "none", "glrt_scale": None}
+OFF: dict[str, Any] = {"loss": "none", "glrt_scale": None, "held_out": False}
 
 
 @pytest.mark.parametrize("preset", ["paper", "default"])
