@@ -22,6 +22,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
         "passes": 2,
         "n_trees": 5,
         "depth": 3,
+        "gamma": 1.5,
     },
 }
 

@@ -57,8 +57,6 @@ def default(task: Task) -> Settings:
 
 
 PORTFOLIO: Settings = {
-    "glrt_scale": 1.0,
-    "radius": "determinant",
     "decay": 10.0,
     "every_weight": 3.0,
     "passes_over": "explored",
