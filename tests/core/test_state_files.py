@@ -32,7 +32,7 @@ def saved(tmp_path: Path, problem: banditsrl.FiniteProblem) -> tuple[Path, Any, 
 def test_a_loaded_state_chooses_alike(saved: tuple[Path, Any, Any]) -> None:
     path, policy, state = saved
     loaded = banditsrl.load_state(path, policy)
-    act, _, _ = banditsrl.compiled(policy)
+    act = banditsrl.compiled(policy).act
     for x in range(20):
         one, other = (act(s, x, None, jax.random.key(x)) for s in (state, loaded))
         assert all(np.array_equal(a, b) for a, b in zip(one, other, strict=True))

@@ -52,7 +52,7 @@ def draw_rounds(n: int) -> list[tuple[Any, int, float, bool]]:
 
 @pytest.fixture(scope="module")
 def life(auto: BanditSRLAuto) -> Life:
-    _, learn, refresh, _ = banditsrl.compiled(auto)
+    _, learn, refresh = banditsrl.compiled(auto)[:3]
     rounds = draw_rounds(60)
     state, history = auto.init(KEY), empty_history(rounds[0][0], 60)
     for i, one in enumerate(rounds[:50], start=1):

@@ -22,7 +22,7 @@ def problem(three: banditsrl.FiniteProblem) -> banditsrl.FiniteProblem:
 
 def teach(policy: Any, problem: Any, n: int) -> Any:
     rng = np.random.default_rng(0)
-    _, learn, _ = banditsrl.compiled(policy)
+    learn = banditsrl.compiled(policy).learn
     state = policy.init(KEY)
     for _ in range(n):
         x, a = int(rng.integers(20)), int(rng.integers(5))

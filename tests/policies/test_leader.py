@@ -31,7 +31,7 @@ def taught(problem: banditsrl.FiniteProblem) -> tuple[Any, Any, list[Any]]:
     policy = banditsrl.Leader(problem.representations, sigma=0.3)
     rng = np.random.default_rng(1)
     rounds = [(int(rng.integers(20)), int(rng.integers(5)), float(rng.normal())) for _ in range(40)]
-    _, learn, _ = banditsrl.compiled(policy)
+    learn = banditsrl.compiled(policy).learn
     state = policy.init(jax.random.key(0))
     for x, a, y in rounds:
         state = learn(state, x, a, y)
@@ -42,7 +42,7 @@ def test_leader_plays_the_tightest_optimism(
     problem: banditsrl.FiniteProblem, taught: tuple[Any, Any, list[Any]]
 ) -> None:
     policy, state, rounds = taught
-    act, _, _ = banditsrl.compiled(policy)
+    act = banditsrl.compiled(policy).act
     for x in range(20):
         bounds = slow_bounds(problem, rounds, x)
         best = int(bounds.min(axis=0).argmax())

@@ -99,7 +99,7 @@ def test_a_mask_without_actions_and_a_nan_reward_are_refused() -> None:
         policy.act(state, 0, np.zeros(A, dtype=bool), jax.random.key(0))
     with pytest.raises(InvalidArgument, match="reward must be finite, got nan"):
         policy.learn(state, 0, 0, float("nan"))
-    act, learn, _ = banditsrl.compiled(policy)
+    act, learn = banditsrl.compiled(policy)[:2]
     with pytest.raises(InvalidArgument, match="mask must leave at least one available action"):
         act(state, 0, np.zeros(A, dtype=bool), jax.random.key(0))
     with pytest.raises(BanditSRLError, match="reward must be finite, got inf"):

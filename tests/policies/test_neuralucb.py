@@ -24,7 +24,7 @@ NETWORK = banditsrl.Network(FEATURES, layers=(HIDDEN, D), activation="tanh")
 TRAINING = banditsrl.Training(loss="none", batch=BATCH, passes=1, learning_rate=RATE)
 POLICY = banditsrl.NeuralUCB(NETWORK, lam=LAM, ucb_scale=SCALE, training=TRAINING)
 SHAPES = [(M, HIDDEN), (HIDDEN,), (HIDDEN, D), (D,), (D,)]
-act, learn, refresh = banditsrl.compiled(POLICY)
+act, learn, refresh = banditsrl.compiled(POLICY)[:3]
 
 
 def parameters(seed: int = 2) -> Any:

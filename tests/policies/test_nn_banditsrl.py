@@ -106,7 +106,7 @@ def test_without_warm_start_the_base_forgets_at_each_phase_and_the_network_does_
     history: History,
 ) -> None:
     policy = neural(base=banditsrl.LinUCB(), warm_start=False)
-    _, learn, refresh = banditsrl.compiled(policy)
+    _, learn, refresh = banditsrl.compiled(policy)[:3]
     state = eqx.filter_jit(policy.init)(KEY)
     for i in range(6):
         state = learn(state, CONTEXTS[i], ACTIONS[i], REWARDS[i], CERTIFIED[i])
@@ -189,7 +189,7 @@ def test_a_network_of_zeros_certifies_nothing(refreshed: Any) -> None:
     state = refreshed._replace(
         network=refreshed.network._replace(weights=weights._replace(body=body))
     )
-    act, _, _ = banditsrl.compiled(policy)
+    act = banditsrl.compiled(policy).act
     choices = [act(state, x, None, KEY) for x in range(X)]
     assert not any(choice.certified for choice in choices)
     assert all(np.isinf(choice.glr) for choice in choices)
@@ -259,7 +259,7 @@ def test_the_base_of_the_example_sees_the_embedding_of_its_own_rounds(refreshed:
     example = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(example)
     policy = neural(base=example.Boltzmann(dim=D))
-    act, learn, _ = banditsrl.compiled(policy)
+    act, learn = banditsrl.compiled(policy)[:2]
     with jax.enable_x64(True):
         state = refreshed._replace(base=policy.base.init(KEY))
     V, phi = np.eye(D), embed_played(refreshed.network.weights)
@@ -272,7 +272,7 @@ def test_the_base_of_the_example_sees_the_embedding_of_its_own_rounds(refreshed:
 
 
 def test_a_context_beyond_the_table_is_refused(fresh: Any) -> None:
-    act, _, _ = banditsrl.compiled(neural())
+    act = banditsrl.compiled(neural()).act
     with pytest.raises(InvalidArgument, match=f"context must be an index below {X}, got {X}"):
         act(fresh, X, None, KEY)
 

@@ -32,20 +32,17 @@ def make(kind: str, problem: Any, **settings: Any) -> Any:
         return banditsrl.GLRT(base, representation=inputs, **merged)
     if kind == "banditsrl":
         return banditsrl.BanditSRL([inputs], base=base, **merged)
-    if kind == "nn-banditsrl":
-        network, training = banditsrl.Network(inputs, layers=(8, 4)), banditsrl.Training(batch=8)
-        return banditsrl.NNBanditSRL(network, base=base, training=training, **merged)
-    small = {"layers": (8, 4), "n_features": 6, "passes": 2, "radius": "trace"}
-    return banditsrl.make_policy("banditsrl-auto", problem, **{**small, **merged})
+    network, training = banditsrl.Network(inputs, layers=(8, 4)), banditsrl.Training(batch=8)
+    return banditsrl.NNBanditSRL(network, base=base, training=training, **merged)
 
 
-KINDS = ["glrt", "banditsrl", "nn-banditsrl", "banditsrl-auto"]
+KINDS = ["glrt", "banditsrl", "nn-banditsrl"]
 kinds = pytest.mark.parametrize("kind", KINDS)
 
 
 def teach(policy: Any, problem: Any) -> Any:
     """The state after random rounds, with a phase end in the middle."""
-    _, learn, refresh = banditsrl.compiled(policy)
+    _, learn, refresh = banditsrl.compiled(policy)[:3]
     rounds, state = draw_rounds(problem, N, seed=4), policy.init(KEY)
     for i, (x, a, y) in enumerate(zip(*rounds, strict=True), start=1):
         state = learn(state, int(x), int(a), float(y))
@@ -85,11 +82,10 @@ def test_policies_on_a_fixed_embedding_have_one_certificate_and_those_on_network
     problem: banditsrl.FiniteProblem,
 ) -> None:
     for conventions in ("paper", "authors"):
-        glrt, single, neural, auto = (
+        glrt, single, neural = (
             make(kind, problem, conventions=conventions).certificate for kind in KINDS
         )
         assert glrt == single
-        assert neural == auto
         differences = {
             name: (getattr(glrt, name), getattr(neural, name))
             for name in ("lam", "scale", "radius", "conventions", "tie", "refuses_twins")
@@ -117,9 +113,7 @@ def test_choices_are_certified_as_the_certificate_says_of_the_statistics(
                 assert float(choice.glr) == pytest.approx(float(verdict.glr), rel=1e-5)
                 assert float(choice.threshold) == pytest.approx(float(verdict.threshold), rel=1e-6)
                 certified, passed = bool(choice.certified), bool(verdict.certified)
-                if kind != "banditsrl-auto":
-                    assert certified == passed
-                assert passed or not certified  # the portfolio also asks its other embeddings
+                assert certified == passed
                 if certified:
                     assert int(choice.action) == int(verdict.greedy)
                     assert float(choice.pmf[int(verdict.greedy)]) == 1.0
@@ -157,8 +151,6 @@ def test_without_a_linear_base_the_defaults_are_those_of_the_paper(
     leader = banditsrl.Leader(problem.representations, lam=3.0, delta=0.5)
     policy = banditsrl.GLRT(leader, representation=problem.representations[0])
     assert policy.effective == (None, 1.0, 0.01, "paper")
-    auto = make("banditsrl-auto", problem, lam=None, delta=None)
-    assert auto.effective == (0.3, 1.0, 0.01, "paper")
 
 
 def test_the_number_of_draws_behind_a_pmf_is_that_of_the_base(
@@ -190,7 +182,7 @@ def test_settings_outside_their_range_are_refused(
         make(kind, problem, **settings)
 
 
-@pytest.mark.parametrize("kind", ["glrt", "banditsrl", "nn-banditsrl"])
+@kinds
 def test_warm_start_is_true_or_false(kind: str, problem: banditsrl.FiniteProblem) -> None:
     with pytest.raises(InvalidType, match="warm_start must be True or False, got 'no'"):
         make(kind, problem, warm_start="no")
