@@ -1,0 +1,155 @@
+"""What does a certificate of the portfolio need? Each condition, by its formula in NumPy."""
+
+import dataclasses
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from portfolio import (
+    CONTEXTS,
+    KEY,
+    A,
+    Life,
+    consult,
+    find_width,
+    make_auto,
+    make_life,
+    make_sums,
+)
+
+import banditsrl
+from banditsrl.numerics.precision import in_float64
+from banditsrl.policies.banditsrl_auto import AutoState, BanditSRLAuto, Errors
+
+
+@pytest.fixture(scope="module")
+def auto() -> BanditSRLAuto:
+    return make_auto()
+
+
+@pytest.fixture(scope="module")
+def life() -> Life:
+    return make_life()
+
+
+class Judgement(NamedTuple):
+    """The test of one context, by its formula."""
+
+    greedy: int
+    ratio: float
+    threshold: float
+    passes: bool
+    agrees: bool  # all five predictors, and optimism, name the same action
+
+
+def judge(auto: BanditSRLAuto, state: AutoState, x: Any, mask: Any) -> Judgement:
+    direct, errors = consult(auto, state, x), Errors(*map(float, state.errors))
+    small = np.asarray(state.small_weights)
+    first, second = small @ direct.twins[0], small @ direct.twins[1]
+    greedy = int(np.where(mask, first + second, -np.inf).argmax())
+    n = max(errors.n, 1.0)
+    sigma = auto.sigma or np.sqrt(errors.mixture / n * (1 + 2 * np.sqrt(2 / n)))
+    variance = errors.squares / n - (errors.excess / n) ** 2
+    excess = errors.excess / n + auto.slack * np.sqrt(max(variance, 0.0) / n)
+    eps = np.sqrt(max(excess, 0.0))
+    nearest = (np.inf, np.nan, np.nan)
+    passes = True
+    for rival in np.flatnonzero(mask):
+        if rival == greedy:
+            continue
+        gaps = first[greedy] - first[rival], second[greedy] - second[rival]
+        doubt = ((gaps[0] - gaps[1]) ** 2 / 4 + errors.doubt / n) / 2
+        noise = (small[0] * sigma) ** 2 * (direct.norms[0, [greedy, rival]] ** 2).sum()
+        error = np.sqrt(noise + doubt)
+        ratio, threshold = np.mean(gaps) / error, np.sqrt(2 * np.log(1 / auto.delta)) + eps / error
+        nearest = min(nearest, (ratio / threshold, ratio, threshold))
+        passes = passes and bool(ratio > threshold)
+    value = np.where(mask, np.asarray(state.weights) @ direct.values, -np.inf)
+    index = value + find_width(auto, state, direct)
+    agrees = bool(value.argmax() == greedy == index.argmax())
+    return Judgement(greedy, nearest[1], nearest[2], passes, agrees)
+
+
+EVERYTHING = np.ones(A, dtype=bool)
+SOME = np.array([True, True, False])
+
+
+@in_float64
+@pytest.mark.parametrize("sigma", [None, 0.1])
+def test_a_certificate_needs_every_gap_to_exceed_its_error_and_the_misfit(
+    auto: BanditSRLAuto, life: Life, sigma: float | None
+) -> None:
+    policy = dataclasses.replace(auto, sigma=sigma)
+    act, seen = banditsrl.compiled(policy).act, set()
+    certain = make_sums(100.0, 0.01, -0.1, 0.0, 0.01)
+    doubtful = make_sums(100.0, 0.01, -0.1, 0.0, 2.0)
+    misfit = make_sums(100.0, 0.01, 0.2, 1.0, 0.01)
+    noisy = make_sums(100.0, 30.0, -0.1, 0.0, 0.01)
+    for errors in (certain, doubtful, misfit, noisy, life.later.errors):
+        state = life.later._replace(errors=errors, has_signal=jnp.asarray(True))
+        for x in CONTEXTS:
+            for mask in (EVERYTHING, SOME):
+                found, choice = judge(policy, state, x, mask), act(state, x, mask, KEY)
+                np.testing.assert_allclose(choice.glr, found.ratio, rtol=1e-5)
+                np.testing.assert_allclose(choice.threshold, found.threshold, rtol=1e-5)
+                assert bool(choice.certified) is (found.passes and found.agrees)
+                if choice.certified:
+                    assert int(choice.action) == found.greedy
+                    np.testing.assert_array_equal(choice.pmf, np.arange(A) == found.greedy)
+                seen.add((found.passes, found.agrees))
+    assert {(True, True), (False, True), (False, False)} <= seen
+
+
+@in_float64
+@pytest.mark.parametrize("what", ["gap", "doubt", "noise", "eps", "delta"])
+def test_each_part_of_the_condition_can_prevent_certificates(
+    auto: BanditSRLAuto, life: Life, what: str
+) -> None:
+    """The share of certified contexts falls when one part alone is made worse."""
+    state = life.later._replace(
+        errors=make_sums(100.0, 0.01, -0.1, 0.0, 0.01), has_signal=jnp.asarray(True)
+    )
+    worse, policy = state, auto
+    if what == "gap":
+        ridge = state.networks.ridge._replace(theta=0.0 * state.networks.ridge.theta)
+        worse = state._replace(  # networks alone, which predict the same of every action
+            small_weights=jnp.asarray([0.0, 0.0, 1.0]),
+            networks=state.networks._replace(ridge=ridge),
+        )
+    elif what == "doubt":
+        worse = state._replace(errors=state.errors._replace(doubt=jnp.asarray(1e6)))
+    elif what == "noise":
+        worse = state._replace(errors=state.errors._replace(mixture=jnp.asarray(1e6)))
+    elif what == "eps":
+        worse = state._replace(errors=state.errors._replace(excess=jnp.asarray(1e6)))
+    else:
+        policy = dataclasses.replace(auto, delta=1e-300)
+
+    def count(policy: BanditSRLAuto, state: AutoState) -> int:
+        act = jax.jit(lambda state, x: policy.act(state, x, None, KEY).certified)
+        return sum(bool(act(state, x)) for x in CONTEXTS)
+
+    assert count(policy, worse) < count(auto, state)
+
+
+@in_float64
+@pytest.mark.parametrize("change", [{"has_signal": False}, {"scale": 0.0}])
+def test_nothing_is_certified_without_a_signal_or_while_all_rewards_are_equal(
+    auto: BanditSRLAuto, life: Life, change: dict[str, Any]
+) -> None:
+    act, errors = banditsrl.compiled(auto).act, make_sums(100.0, 1e-9, -0.1, 0.0, 1e-9)
+    sure = life.later._replace(errors=errors, has_signal=jnp.asarray(True))
+    assert any(act(sure, x, None, KEY).certified for x in CONTEXTS)
+    unsure = sure._replace(**{name: jnp.asarray(value) for name, value in change.items()})
+    assert not any(act(unsure, x, None, KEY).certified for x in CONTEXTS)
+    off = dataclasses.replace(auto, certifies=False)
+    assert not any(banditsrl.compiled(off).act(sure, x, None, KEY).certified for x in CONTEXTS[:4])
+
+
+@in_float64
+def test_a_single_available_action_is_certified_from_the_start(auto: BanditSRLAuto) -> None:
+    choice = banditsrl.compiled(auto).act(auto.init(KEY), CONTEXTS[0], np.arange(A) == 2, KEY)
+    assert (int(choice.action), bool(choice.certified)) == (2, True)
+    assert not banditsrl.compiled(auto).act(auto.init(KEY), CONTEXTS[0], None, KEY).certified
