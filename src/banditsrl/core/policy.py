@@ -43,7 +43,7 @@ class Choice(NamedTuple):
 
     action: Array  # ()    index of the action
     pmf: Array  # (A,)  the distribution that the action was drawn from
-    certified: Array  # ()    the test passed: under its model this action is the best one
+    certified: Array  # ()    the policy's test passed; docs/certificates.md says what that proves
     glr: Array  # ()    likelihood ratio; nan when the policy has no test
     threshold: Array  # ()    what glr must exceed; infinite when the policy has no test
     representation: Array  # ()    index of the representation used
