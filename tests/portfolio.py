@@ -20,7 +20,7 @@ STREAM = banditsrl.Stream(2, A)
 @functools.cache
 def make_auto() -> BanditSRLAuto:
     """The portfolio of the tests."""
-    policy: BanditSRLAuto = banditsrl.make_policy("banditsrl-auto", STREAM, **SMALL)
+    policy: BanditSRLAuto = banditsrl.make_policy("banditsrl-auto", STREAM, drift=None, **SMALL)
     return policy
 
 

@@ -60,10 +60,11 @@ def judge(auto: BanditSRLAuto, state: AutoState, x: Any, mask: Any) -> Judgement
         if rival == greedy:
             continue
         gaps = first[greedy] - first[rival], second[greedy] - second[rival]
-        doubt = ((gaps[0] - gaps[1]) ** 2 / 4 + errors.doubt / n) / 2
+        doubt = ((gaps[0] - gaps[1]) ** 2 / 4 + np.pi / 2 * (errors.doubt / n) ** 2) / 2
         noise = (small[0] * sigma) ** 2 * (direct.norms[0, [greedy, rival]] ** 2).sum()
         error = np.sqrt(noise + doubt)
-        ratio, threshold = np.mean(gaps) / error, np.sqrt(2 * np.log(1 / auto.delta)) + eps / error
+        radius = np.sqrt(2 * np.log((len(mask) - 1) / auto.delta))
+        ratio, threshold = np.mean(gaps) / error, radius + eps / error
         nearest = min(nearest, (ratio / threshold, ratio, threshold))
         passes = passes and bool(ratio > threshold)
     value = np.where(mask, np.asarray(state.weights) @ direct.values, -np.inf)

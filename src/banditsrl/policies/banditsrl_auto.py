@@ -20,9 +20,11 @@ fitted to half of the rounds (`selection.twin_networks`). A round is certified i
 - the gap between the action and every other one exceeds sqrt(2 log((A - 1) / delta)) times its
   error, plus eps. The square of the error is the sum of the noise of the ridge regression and of
   the doubt. The doubt is a quarter of the squared difference of what the twins say about the gap,
-  averaged with its mean over recent rounds, since one difference alone says little about a
-  variance. And eps^2 is the excess of the squared error of these three predictors over that of all
-  five, with a margin: by so much the three may be wrong beyond noise.
+  averaged with what is usual in recent rounds, since one difference alone says little about a
+  variance. Usual is pi / 2 times the squared mean of half the absolute difference, which is the
+  variance if differences are normal, and is not dominated by a few contexts. And eps^2 is the
+  excess of the squared error of these three predictors over that of all five, with a margin: by so
+  much the three may be wrong beyond noise.
 - all five together name the same action, and optimism would play it too.
 
 If rewards have the same mean everywhere, the first condition gives certificates with a probability
@@ -67,7 +69,7 @@ class Errors(NamedTuple):
     mixture: Array  # sum of the squared errors of the mixture
     excess: Array  # sum of the squared error of the certifying predictors minus the mixture's
     squares: Array  # sum of the squares of that difference
-    doubt: Array  # sum of the squared error of a gap, as the twins show it
+    doubt: Array  # sum of the error of a gap, as the twins show it
 
 
 class AutoState(NamedTuple):
@@ -208,7 +210,7 @@ class BanditSRLAuto(Policy[AutoState]):
         sigma = self._noise(state.errors) if self.sigma is None else jnp.asarray(self.sigma)
         ridge = (state.small_weights[0] * sigma) ** 2
         noise = ridge * (opinions.noise[found.greedy] + opinions.noise)
-        usual = state.errors.doubt / jnp.maximum(state.errors.n, 1.0)
+        usual = jnp.pi / 2.0 * (state.errors.doubt / jnp.maximum(state.errors.n, 1.0)) ** 2
         errors = jnp.sqrt(noise + (found.doubt + usual) / 2.0)
         errors = jnp.where(errors > 0, errors, 1.0)
         rivals = available & (jnp.arange(len(available)) != found.greedy)
@@ -256,7 +258,7 @@ class BanditSRLAuto(Policy[AutoState]):
         others = jnp.arange(len(found.gaps)) != found.greedy
         second = jnp.argmin(jnp.where(others, found.gaps, jnp.inf))
         excess = small**2 - mixture**2
-        more = (jnp.ones(()), mixture**2, excess, excess**2, found.doubt[second])
+        more = (jnp.ones(()), mixture**2, excess, excess**2, jnp.sqrt(found.doubt[second]))
         return Errors(*(old + new for old, new in zip(state.errors, more, strict=True)))
 
     @in_float64

@@ -113,7 +113,8 @@ def make_policy(
     if name == "banditsrl-auto" and isinstance(task, Stream):
         outer = {"drift": LIVE_DRIFT, **outer}
     policy = POLICIES[name](task, chosen(task), **own)
-    return _watch(name, policy, outer) if outer else policy
+    watches = outer not in ({}, {"drift": None})
+    return _watch(name, policy, outer) if watches else policy
 
 
 def _watch(name: str, policy: Policy[Any], settings: Settings) -> Watched:
