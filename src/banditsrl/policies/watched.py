@@ -58,7 +58,7 @@ class WatchedState(NamedTuple):
     low: Array  # () least reward seen
     high: Array  # () largest reward seen
     total: Array  # () sum of rewards
-    key: Array
+    key: Array  # data of the key, as plain numbers
     audits: AuditRecord | None
     drift: DriftState | None
 
@@ -96,7 +96,7 @@ class Watched(PolicyAroundPolicy[WatchedState]):
             low=zero + jnp.inf,
             high=zero - jnp.inf,
             total=zero,
-            key=key,
+            key=jax.random.key_data(key),
             audits=self.empty_record(1.0) if self.audit else None,
             drift=empty_drift(self.n_known_actions) if self.drift else None,
         )
@@ -201,7 +201,7 @@ class Watched(PolicyAroundPolicy[WatchedState]):
         """Return the state after an alarm: the policy, the audits and the test start afresh."""
         audits = state.audits
         return state._replace(
-            inner=self.inner.init(jax.random.fold_in(state.key, state.n)),
+            inner=self.inner.init(jax.random.fold_in(jax.random.wrap_key_data(state.key), state.n)),
             since=since,
             n_refreshed=jnp.zeros_like(state.n_refreshed),
             n_alarms=state.n_alarms + 1,
