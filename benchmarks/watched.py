@@ -92,7 +92,8 @@ def print_change(n_seeds: int) -> None:
     """Print the regret of both halves, wrong certificates and the delay of the alarm."""
     stream = banditsrl.Stream(n_columns=N_COLUMNS, n_actions=N_ACTIONS)
     for drift in (None, 1e5):
-        policy = banditsrl.make_policy("glrt-linucb", stream, sigma=NOISE, drift=drift)
+        inner = banditsrl.make_policy("glrt-linucb", stream, sigma=NOISE)
+        policy = Watched(inner, drift=drift)
         with jax.enable_x64(True):
             regret, wrong, alarms = play_change(policy, n_seeds)
         raised = (alarms[:, HALF:] > alarms[:, HALF - 1 : HALF]).any(1)

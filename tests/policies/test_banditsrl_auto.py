@@ -188,7 +188,9 @@ def test_the_networks_are_embedded_once_in_every_act_and_learn(
 
 def test_every_setting_reaches_the_part_that_knows_it() -> None:
     settings = {"ucb_scale": 0.6, "slack": 1.0, "delta": 0.1, "batch": 16, "n_scaling": 80}
-    policy = banditsrl.make_policy("banditsrl-auto", STREAM, drift=None, **SMALL, **settings, rate=0.5)
+    policy = banditsrl.make_policy(
+        "banditsrl-auto", STREAM, drift=None, **SMALL, **settings, rate=0.5
+    )
     assert (policy.slack, policy.delta, policy.sigma) == (1.0, 0.1, None)
     assert (policy.explorer.ucb_scale, policy.explorer.n_scaling) == (0.6, 80)
     assert policy.networks.learner.training.batch == 16
