@@ -28,7 +28,7 @@ from banditsrl.policies.lints import LinTS
 from banditsrl.policies.linucb import LinUCB
 from banditsrl.policies.neuralucb import NeuralUCB
 from banditsrl.policies.nn_banditsrl import NNBanditSRL
-from banditsrl.policies.presets import PORTFOLIO, PRESETS, Settings
+from banditsrl.policies.presets import EXPLORER, PORTFOLIO, PRESETS, Settings
 from banditsrl.policies.tested_policy import TestedPolicy
 from banditsrl.policies.tree_egreedy import TreeEGreedy
 from banditsrl.policies.tree_linucb import TreeLinUCB
@@ -227,7 +227,7 @@ def _make_auto(
     outer, learner, training, network, explorer, trees = shares
     # The noise level is estimated, and presets concern the networks only, unless given by name.
     outer = {k: v for k, v in outer.items() if k in settings}
-    explorer = {k: v for k, v in explorer.items() if k in settings}
+    explorer = {**EXPLORER, **{k: v for k, v in explorer.items() if k in settings}}
     inputs = _pick(task, representation)
     random = {"n_features": n_features, "seed": feature_seed}
     columns = Wide(inputs, n_features=0)
