@@ -150,6 +150,24 @@ def test_nothing_is_certified_without_a_signal_or_while_all_rewards_are_equal(
 
 
 @in_float64
+def test_a_gap_without_any_error_is_measured_in_deviations_of_the_rewards(
+    auto: BanditSRLAuto, life: Life
+) -> None:
+    """Twins that are equal show no doubt, and trees alone have no noise of a ridge regression."""
+    equal = jax.tree.map(lambda leaf: jnp.stack([leaf[0], leaf[0]]), life.later.trees)
+    state = life.later._replace(
+        trees=equal,
+        small_weights=jnp.asarray([0.0, 1.0, 0.0]),
+        errors=make_sums(100.0, 1.0, -0.1, 0.0, 0.0),
+    )
+    for x in CONTEXTS[:4]:
+        values = np.sort(consult(auto, state, x).twins[0, 1])
+        choice = banditsrl.compiled(auto).act(state, x, None, KEY)
+        gap = (values[-1] - values[-2]) / float(state.scale)
+        np.testing.assert_allclose(choice.glr, gap, rtol=1e-6)
+
+
+@in_float64
 def test_a_single_available_action_is_certified_from_the_start(auto: BanditSRLAuto) -> None:
     choice = banditsrl.compiled(auto).act(auto.init(KEY), CONTEXTS[0], np.arange(A) == 2, KEY)
     assert (int(choice.action), bool(choice.certified)) == (2, True)

@@ -212,7 +212,7 @@ class BanditSRLAuto(Policy[AutoState]):
         noise = ridge * (opinions.noise[found.greedy] + opinions.noise)
         usual = jnp.pi / 2.0 * (state.errors.doubt / jnp.maximum(state.errors.n, 1.0)) ** 2
         errors = jnp.sqrt(noise + (found.doubt + usual) / 2.0)
-        errors = jnp.where(errors > 0, errors, 1.0)
+        errors = jnp.where(errors > 0, errors, jnp.where(state.scale > 0, state.scale, 1.0))
         rivals = available & (jnp.arange(len(available)) != found.greedy)
         share = self.delta / max(len(available) - 1, 1)
         thresholds = jnp.sqrt(2.0 * jnp.log(1.0 / share)) + self._misfit(state.errors) / errors
