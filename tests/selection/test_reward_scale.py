@@ -5,13 +5,13 @@ import numpy as np
 import pytest
 
 from banditsrl.numerics.precision import in_float64
-from banditsrl.selection.reward_scale import RewardScale, add_reward, anchored, empty_scale
+from banditsrl.selection.reward_scale import RewardScale, add_reward, empty_scale, subtract_anchor
 
 
 def seen(rewards: np.ndarray) -> RewardScale:
     @jax.jit
     def step(scale: RewardScale, reward: float) -> RewardScale:
-        return add_reward(*anchored(scale, reward))
+        return add_reward(*subtract_anchor(scale, reward))
 
     scale = empty_scale()
     for reward in rewards:
@@ -47,9 +47,9 @@ def test_before_two_rewards_differ_the_deviation_is_zero() -> None:
 
 @in_float64
 def test_the_anchor_is_the_first_reward_even_if_that_is_zero_and_then_stays() -> None:
-    scale, y = anchored(empty_scale(), np.asarray(5.0))
+    scale, y = subtract_anchor(empty_scale(), np.asarray(5.0))
     assert (float(scale.anchor), float(y), float(scale.n)) == (5.0, 0.0, 0.0)
-    later, y = anchored(add_reward(scale, y), np.asarray(7.5))
+    later, y = subtract_anchor(add_reward(scale, y), np.asarray(7.5))
     assert (float(later.anchor), float(y)) == (5.0, 2.5)
-    zero = add_reward(*anchored(empty_scale(), np.asarray(0.0)))
-    assert float(anchored(zero, np.asarray(3.0))[0].anchor) == 0.0
+    zero = add_reward(*subtract_anchor(empty_scale(), np.asarray(0.0)))
+    assert float(subtract_anchor(zero, np.asarray(3.0))[0].anchor) == 0.0

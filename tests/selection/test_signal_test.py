@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from banditsrl.numerics.precision import in_float64
-from banditsrl.selection.reward_scale import RewardScale, add_reward, anchored, empty_scale
+from banditsrl.selection.reward_scale import RewardScale, add_reward, empty_scale, subtract_anchor
 from banditsrl.selection.signal_test import SignalTest, add_to_test, empty_test, found_signal
 
 DELTA = 0.05
@@ -44,7 +44,7 @@ def play(signal: float, draws: dict[str, Any]) -> Any:
         kind = draw["kind"]
         means = scale.mean + (sums[kind] - counts[kind] * scale.mean) / (1.0 + counts[kind])
         action = jnp.where(draw["explores"], draw["any"], jnp.argmax(means))
-        scale, y = anchored(scale, draw["noise"] + signal * (kind == action))
+        scale, y = subtract_anchor(scale, draw["noise"] + signal * (kind == action))
         test = add_to_test(test, means[action], y, scale.mean, scale.deviation)
         counts, sums = counts.at[kind, action].add(1.0), sums.at[kind, action].add(y)
         return (add_reward(scale, y), test, counts, sums), found_signal(test, jnp.asarray(DELTA))
@@ -84,7 +84,7 @@ def test_a_signal_as_large_as_the_noise_is_found_in_almost_every_stream() -> Non
 
 @jax.jit
 def add_pair(scale: RewardScale, test: SignalTest, predicted: Any, reward: Any) -> Any:
-    scale, y = anchored(scale, reward)
+    scale, y = subtract_anchor(scale, reward)
     test = add_to_test(test, predicted - scale.anchor, y, scale.mean, scale.deviation)
     return add_reward(scale, y), test
 

@@ -28,8 +28,9 @@ fitted to half of the rounds (`selection.twin_networks`). A round is certified i
 - all five together name the same action, and optimism would play it too.
 
 If rewards have the same mean everywhere, the first condition gives certificates with a probability
-of at most delta. The others are careful heuristics: no theorem says that a certified action is the
-best one. An audit (`Watched`) measures what certified rounds lose, whatever the model.
+of at most about delta: mean and variance of the rewards are estimated. The others are careful
+heuristics: no theorem says that a certified action is the best one. An audit (`Watched`) measures
+what certified rounds lose, whatever the model.
 """
 
 from dataclasses import KW_ONLY
@@ -43,17 +44,17 @@ from jax.typing import ArrayLike
 from banditsrl.arguments import above, at_least, check_action, check_mask, check_reward, probability
 from banditsrl.core.actions import draw_best
 from banditsrl.core.history import History
-from banditsrl.core.policy import Choice, Policy
+from banditsrl.core.policy import Choice
 from banditsrl.core.representation import Context, Representation
 from banditsrl.core.settings import setting
 from banditsrl.errors import InvalidArgument
 from banditsrl.numerics.precision import in_float64
-from banditsrl.numerics.seed_axis import seeds_of_a_network
+from banditsrl.policies.fitted_policy import FittedPolicy
 from banditsrl.policies.wide_ucb import WideState, WideUCB
 from banditsrl.representations.trees import Trees, TreeWeights
 from banditsrl.selection.certificate import Verdict
 from banditsrl.selection.network_learner import NetworkState
-from banditsrl.selection.reward_scale import anchored
+from banditsrl.selection.reward_scale import subtract_anchor
 from banditsrl.selection.signal_test import SignalTest, add_to_test, empty_test, found_signal
 from banditsrl.selection.stacking import MEMORY, Stack, add_errors, empty_stack, fade, fit_weights
 from banditsrl.selection.twin_networks import TwinNetworks, split
@@ -107,7 +108,7 @@ class Gaps(NamedTuple):
     doubt: Array  # (A,) squared error of the gap, as the twins show it
 
 
-class BanditSRLAuto(Policy[AutoState]):
+class BanditSRLAuto(FittedPolicy[AutoState]):
     """A portfolio of ridge regressions, trees and networks that certifies what it is sure of.
 
     Args:
@@ -120,7 +121,7 @@ class BanditSRLAuto(Policy[AutoState]):
         >>> problem = banditsrl.make_problem("wheel")
         >>> policy = banditsrl.make_policy("banditsrl-auto", problem)
         >>> result = banditsrl.simulate(problem, policy, horizon=300, seeds=1)
-        >>> bool(result.mean[-1] < 60)  # a third of what playing at random costs
+        >>> bool(result.mean[-1] < 60)  # playing at random costs about 75
         True
     """
 
@@ -235,7 +236,7 @@ class BanditSRLAuto(Policy[AutoState]):
         """Add the errors of the predictions; the wide embeddings and the networks learn."""
         opinions = self._consult(state, context)
         played = jnp.asarray(check_action(action, opinions.width.shape[0]))
-        rewards, y = anchored(state.explorer.rewards, check_reward(reward))
+        rewards, y = subtract_anchor(state.explorer.rewards, check_reward(reward))
         errors = opinions.values[:, played] - y  # (E,)
         small = opinions.twins.mean(0)[:, played] - y  # (3,)
         certified = jnp.asarray(certified)
@@ -333,7 +334,7 @@ class BanditSRLAuto(Policy[AutoState]):
         return jnp.sqrt(errors.mixture / n * (1.0 + 2.0 * jnp.sqrt(2.0 / n)))
 
     def _misfit(self, errors: Errors) -> Array:
-        """Return by how much the networks may be wrong beyond noise, eps."""
+        """Return by how much the certifying predictors may be wrong beyond noise, eps."""
         n = jnp.maximum(errors.n, 1.0)
         mean = errors.excess / n
         deviation = jnp.sqrt(jnp.maximum(errors.squares / n - mean * mean, 0.0) / n)
@@ -354,24 +355,9 @@ class BanditSRLAuto(Policy[AutoState]):
         }
 
     @property
-    def phase_growth(self) -> float | None:
-        """The growth gamma of the phases."""
-        return self.gamma
-
-    @property
-    def uses_history(self) -> bool:
-        """True: trees and networks are fitted to all rounds."""
-        return True
-
-    @property
     def embeddings(self) -> tuple[Representation, ...]:
         """The inputs of the wide embeddings, against which contexts are checked."""
         return self.explorer.embeddings[:1]
-
-    @property
-    def seeds_at_once(self) -> int | None:
-        """One on a CPU, which training one network keeps busy."""
-        return seeds_of_a_network()
 
 
 def _rescale(trees: TreeWeights, location: Array, scale: Array) -> TreeWeights:

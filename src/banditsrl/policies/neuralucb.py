@@ -19,11 +19,11 @@ from jax.typing import ArrayLike
 from banditsrl.arguments import above, at_least, check_action, check_mask, check_reward, positive
 from banditsrl.core.actions import draw_best
 from banditsrl.core.history import History
-from banditsrl.core.policy import Choice, Policy
+from banditsrl.core.policy import Choice
 from banditsrl.core.representation import Context, Representation
 from banditsrl.core.settings import setting
 from banditsrl.numerics.precision import in_float64
-from banditsrl.numerics.seed_axis import seeds_of_a_network
+from banditsrl.policies.fitted_policy import FittedPolicy
 from banditsrl.representations.network import Network, NetworkWeights
 from banditsrl.selection.training import Training, train
 
@@ -35,7 +35,7 @@ class NeuralUCBState(NamedTuple):
     Z: Any  # arrays like the trained weights, float64
 
 
-class NeuralUCB(Policy[NeuralUCBState]):
+class NeuralUCB(FittedPolicy[NeuralUCBState]):
     """Optimism on the gradient of the network, with a diagonal design matrix.
 
     Args:
@@ -99,24 +99,9 @@ class NeuralUCB(Policy[NeuralUCBState]):
         return state._replace(weights=weights)
 
     @property
-    def phase_growth(self) -> float | None:
-        """The growth gamma of the phases."""
-        return self.gamma
-
-    @property
-    def uses_history(self) -> bool:
-        """True: the network is trained on all rounds."""
-        return True
-
-    @property
     def embeddings(self) -> tuple[Representation, ...]:
         """The inputs of the network, against which contexts are checked."""
         return (self.network.inputs,)
-
-    @property
-    def seeds_at_once(self) -> int | None:
-        """One on a CPU, where networks of several seeds train faster one after another."""
-        return seeds_of_a_network()
 
     def _squared_gradients(self, weights: NetworkWeights, context: Context) -> tuple[Array, Any]:
         """Return the predictions of every action, (A,), and their squared gradients, (A, ...)."""

@@ -27,8 +27,8 @@ from banditsrl.core.policy import Choice, State
 from banditsrl.core.representation import Context, Representation
 from banditsrl.core.settings import setting
 from banditsrl.numerics.precision import in_float64
-from banditsrl.numerics.seed_axis import seeds_of_a_network
 from banditsrl.policies.base_player import Moment, keep_if_certified
+from banditsrl.policies.fitted_policy import FittedPolicy
 from banditsrl.policies.tested_policy import PolicyAroundBase
 from banditsrl.representations.network import Network
 from banditsrl.selection.certificate import Certificate
@@ -43,7 +43,7 @@ class NNBanditSRLState(NamedTuple):
     base: State  # the base's own state
 
 
-class NNBanditSRL(PolicyAroundBase[NNBanditSRLState]):
+class NNBanditSRL(PolicyAroundBase[NNBanditSRLState], FittedPolicy[NNBanditSRLState]):
     """Bandit Spectral Representation Learner with a network.
 
     Args:
@@ -168,21 +168,6 @@ class NNBanditSRL(PolicyAroundBase[NNBanditSRLState]):
         }
 
     @property
-    def phase_growth(self) -> float | None:
-        """The growth gamma of the phases."""
-        return self.gamma
-
-    @property
-    def uses_history(self) -> bool:
-        """True: the network is trained on all rounds."""
-        return True
-
-    @property
     def embeddings(self) -> tuple[Representation, ...]:
         """The inputs of the network, against which contexts are checked."""
         return (self.network.inputs,)
-
-    @property
-    def seeds_at_once(self) -> int | None:
-        """One on a CPU, where networks of several seeds train faster one after another."""
-        return seeds_of_a_network()

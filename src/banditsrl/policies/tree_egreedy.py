@@ -14,12 +14,12 @@ from jax.typing import ArrayLike
 from banditsrl.arguments import above, check_action, check_mask, check_reward
 from banditsrl.core.actions import draw_action, maximisers, uniform_from_key, uniform_over
 from banditsrl.core.history import History
-from banditsrl.core.policy import Choice, Policy
+from banditsrl.core.policy import Choice
 from banditsrl.core.representation import Context, Representation
 from banditsrl.core.settings import setting
 from banditsrl.numerics.precision import in_float64
-from banditsrl.numerics.seed_axis import seeds_of_a_network
 from banditsrl.policies.egreedy import Epsilon, check_epsilon, exploration_rate
+from banditsrl.policies.fitted_policy import FittedPolicy
 from banditsrl.representations.trees import TreeWeights
 from banditsrl.selection.tree_learner import TreeLearner
 
@@ -31,7 +31,7 @@ class TreeEGreedyState(NamedTuple):
     n: Array  # () rounds so far
 
 
-class TreeEGreedy(Policy[TreeEGreedyState]):
+class TreeEGreedy(FittedPolicy[TreeEGreedyState]):
     """Explore uniformly with probability epsilon_t, else play the best action by the trees.
 
     A decision costs T D comparisons. A fit costs about the number of trees times the depth times
@@ -99,21 +99,6 @@ class TreeEGreedy(Policy[TreeEGreedyState]):
         return state._replace(weights=self.tree_learner.fit(key, history))
 
     @property
-    def phase_growth(self) -> float | None:
-        """The growth gamma of the phases."""
-        return self.gamma
-
-    @property
-    def uses_history(self) -> bool:
-        """True: the trees are fitted to it."""
-        return True
-
-    @property
     def embeddings(self) -> tuple[Representation, ...]:
         """The inputs of the trees, against which contexts are checked."""
         return (self.tree_learner.columns.inputs,)
-
-    @property
-    def seeds_at_once(self) -> int | None:
-        """One on a CPU, which the fit of one seed keeps busy."""
-        return seeds_of_a_network()

@@ -34,7 +34,7 @@ from banditsrl.arguments import (
 )
 from banditsrl.core.actions import draw_best
 from banditsrl.core.history import History, Rounds, fold_blocks
-from banditsrl.core.policy import Choice, Policy
+from banditsrl.core.policy import Choice
 from banditsrl.core.representation import Context, Representation
 from banditsrl.core.settings import setting
 from banditsrl.errors import InvalidArgument
@@ -46,7 +46,7 @@ from banditsrl.linear.blocks import (
     score_blocks,
 )
 from banditsrl.numerics.precision import in_float64
-from banditsrl.numerics.seed_axis import seeds_of_a_network
+from banditsrl.policies.fitted_policy import FittedPolicy
 from banditsrl.representations.trees import TreeWeights
 from banditsrl.selection.tree_learner import TreeLearner
 
@@ -59,7 +59,7 @@ class TreeLinUCBState(NamedTuple):
     deviation: Array  # () of the rewards; 1 before the first phase ends
 
 
-class TreeLinUCB(Policy[TreeLinUCBState]):
+class TreeLinUCB(FittedPolicy[TreeLinUCBState]):
     """LinUCB with a constant width on the leaves of boosted trees.
 
     A decision costs A k^2 with k = 1 + 2^q G.
@@ -172,24 +172,9 @@ class TreeLinUCB(Policy[TreeLinUCBState]):
         return fold_blocks(history, empty_blocks(n_actions, self.dim, self.lam), add_rounds)
 
     @property
-    def phase_growth(self) -> float | None:
-        """The growth gamma of the phases."""
-        return self.gamma
-
-    @property
-    def uses_history(self) -> bool:
-        """True: the trees are fitted to it."""
-        return True
-
-    @property
     def embeddings(self) -> tuple[Representation, ...]:
         """The inputs of the trees, against which contexts are checked."""
         return (self.tree_learner.columns.inputs,)
-
-    @property
-    def seeds_at_once(self) -> int | None:
-        """One on a CPU, which the fit of one seed keeps busy."""
-        return seeds_of_a_network()
 
 
 def _deviation(history: History) -> Array:

@@ -37,7 +37,7 @@ from banditsrl.arguments import (
 )
 from banditsrl.core.actions import draw_best
 from banditsrl.core.history import History
-from banditsrl.core.policy import Choice, Policy
+from banditsrl.core.policy import Choice
 from banditsrl.core.representation import Context, Representation
 from banditsrl.core.settings import setting
 from banditsrl.errors import InvalidArgument
@@ -50,9 +50,9 @@ from banditsrl.linear.blocks import (
     score_blocks,
 )
 from banditsrl.numerics.precision import in_float64
-from banditsrl.numerics.seed_axis import seeds_of_a_network
+from banditsrl.policies.fitted_policy import FittedPolicy
 from banditsrl.representations.wide import Scaling, Wide
-from banditsrl.selection.reward_scale import RewardScale, add_reward, anchored, empty_scale
+from banditsrl.selection.reward_scale import RewardScale, add_reward, empty_scale, subtract_anchor
 from banditsrl.selection.stacking import Stack, add_errors, empty_stack, fade, fit_weights
 
 SHIFT = 3.0
@@ -77,7 +77,7 @@ class WideState(NamedTuple):
     is_scaled: Array  # () whether the columns have been scaled
 
 
-class WideUCB(Policy[WideState]):
+class WideUCB(FittedPolicy[WideState]):
     """LinUCB with a constant width on a mixture of `Wide` embeddings.
 
     Args:
@@ -134,7 +134,7 @@ class WideUCB(Policy[WideState]):
     ) -> WideState:
         """Add the errors to the stack, and the sample to the block of its action."""
         played = jnp.asarray(check_action(action, self.wides[0].n_actions))
-        rewards, y = anchored(state.rewards, check_reward(reward))
+        rewards, y = subtract_anchor(state.rewards, check_reward(reward))
         learners, errors = [], []
         for wide, (scaling, blocks) in zip(self.wides, state.learners, strict=True):
             psi = wide.at(scaling).embed(context)[played]
@@ -186,24 +186,9 @@ class WideUCB(Policy[WideState]):
         return values, self.ucb_scale * state.rewards.deviation * scores.norms
 
     @property
-    def phase_growth(self) -> float | None:
-        """The growth gamma of the phases."""
-        return self.gamma
-
-    @property
-    def uses_history(self) -> bool:
-        """True: rounds are embedded again while the scaling changes."""
-        return True
-
-    @property
     def embeddings(self) -> tuple[Representation, ...]:
         """The inputs of the wide embeddings, against which contexts are checked."""
         return tuple(wide.inputs for wide in self.wides)
-
-    @property
-    def seeds_at_once(self) -> int | None:
-        """One on a CPU, which the blocks of one seed keep busy."""
-        return seeds_of_a_network()
 
     def _refresh_learner(
         self, wide: Wide, learner: WideLearner, history: History, anchor: Array, is_scaled: Array

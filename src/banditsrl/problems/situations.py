@@ -163,8 +163,9 @@ class Situation(Problem):
         return float((means.max(axis=1) - means.mean(axis=1)).mean())
 
     @in_float64
-    def contexts_from(self, key: Array, n: int, first: ArrayLike) -> Array:  # noqa: ARG002
-        """Deal rounds first .. first + n - 1, (n, m + 1); the key is not used."""
+    def contexts_from(self, key: Array, n: int, first: ArrayLike) -> Array:
+        """Deal rounds first .. first + n - 1, (n, m + 1), which were drawn in advance."""
+        del key
         rows = (jnp.asarray(first) + jnp.arange(n)) % self.n_rounds
         return jnp.asarray(self.dealt[rows])
 

@@ -30,8 +30,8 @@ def empty_scale() -> RewardScale:
     return RewardScale(*jnp.zeros((4,), dtype=jnp.float64))
 
 
-def anchored(scale: RewardScale, reward: Array) -> tuple[RewardScale, Array]:
-    """Return the scale with its anchor set by now, and the reward minus the anchor."""
+def subtract_anchor(scale: RewardScale, reward: Array) -> tuple[RewardScale, Array]:
+    """Return the scale, whose anchor is set by now, and the reward minus the anchor."""
     anchor = jnp.where(scale.n > 0, scale.anchor, reward)
     return scale._replace(anchor=anchor), reward - anchor
 

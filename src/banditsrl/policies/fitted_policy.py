@@ -1,0 +1,35 @@
+"""What do policies share that fit a model to the whole history at the end of each phase?"""
+
+from typing import TypeVar
+
+import equinox as eqx
+
+from banditsrl.core.policy import Policy
+from banditsrl.numerics.seed_axis import seeds_of_a_network
+
+StateT = TypeVar("StateT")
+
+
+class FittedPolicy(Policy[StateT]):
+    """A policy whose `refresh` fits trees, networks or wide embeddings to all rounds.
+
+    Attributes:
+        gamma: Growth of the phases.
+    """
+
+    gamma: eqx.AbstractVar[float]
+
+    @property
+    def phase_growth(self) -> float | None:
+        """The growth gamma of the phases."""
+        return self.gamma
+
+    @property
+    def uses_history(self) -> bool:
+        """True: the model is fitted to all rounds."""
+        return True
+
+    @property
+    def seeds_at_once(self) -> int | None:
+        """One on a CPU, which the fit of one seed keeps busy."""
+        return seeds_of_a_network()
