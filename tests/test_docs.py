@@ -188,6 +188,7 @@ def keep_one_curve(figure: Figure) -> Figure:
 
 
 @pytest.mark.filterwarnings("ignore:os.fork", "ignore:unclosed file")  # from a Ray cluster
+@pytest.mark.filterwarnings("ignore::banditsrl.errors.TooFewSteps")  # the runs are shortened
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_a_page_runs_from_top_to_bottom(page: Path, folder: Path) -> None:
     names: dict[str, Any] = {"__name__": page.stem}
