@@ -2,7 +2,7 @@
 
 Rows are kept in random order, so that a random part of them is a slice. Sums over the rows of each
 leaf and action are scattered block by block: the cost depends on the number of rows that exist and
-not on the number of actions.
+not on the number of actions, nor on the capacity of the buffers.
 """
 
 from typing import NamedTuple
@@ -37,8 +37,13 @@ def random_order(key: Array, valid: Array) -> Array:
     return jnp.argsort(jnp.where(valid, jax.random.uniform(key, valid.shape, jnp.float32), 2.0))
 
 
+def pad_rows(rows: Array) -> Array:
+    """Return rows (P, ...) with zeros appended until they fill whole blocks."""
+    return jnp.pad(rows, [(0, -len(rows) % BLOCK), *[(0, 0)] * (rows.ndim - 1)])
+
+
 def make_table(columns: Array, actions: Array, weight: Array) -> RowTable:
-    """Return the table of rows whose valid ones come first."""
+    """Return the table of rows whose valid ones come first; they fill whole blocks."""
     valid = weight > 0.0
     values = jnp.where(valid[:, None], columns, jnp.inf)
     lowest = jnp.where(values > values.min(0), values, jnp.inf).min(0)
@@ -54,7 +59,6 @@ def make_table(columns: Array, actions: Array, weight: Array) -> RowTable:
 class Sample(NamedTuple):
     """The rows on which the questions of one tree are chosen, S of them."""
 
-    bits: Array  # (K, S) answers to the questions
     parts: Array  # (S, 2 (K + 1)) weight, then weight times residual, where the answer is yes
     actions: Array  # (S,)
     n_blocks: Array  # () blocks that hold rows
@@ -69,18 +73,25 @@ def draw_sample(
     """
     first_key, questions_key = jax.random.split(key)
     asked = draw_questions(questions_key, table, n_questions)
-    size = min(n_rows, len(residuals))
+    size = min(n_rows + -n_rows % BLOCK, len(residuals))
     n_starts = jnp.maximum(table.n - size, 0).astype(jnp.int32) + 1
     first = jax.random.randint(first_key, (), 0, n_starts, jnp.int32)
-
-    def cut(array: Array) -> Array:
-        return jax.lax.dynamic_slice_in_dim(array, first, size, axis=-1)
-
-    bits = cut(table.columns)[asked.which] >= asked.cuts[:, None]  # (K, S)
-    mass = jnp.concatenate([bits, jnp.ones((1, size), dtype=bool)]) * cut(table.weight)
-    parts = jnp.concatenate([mass, mass * cut(residuals)]).T
     n_blocks = (jnp.minimum(table.n, size) + BLOCK - 1) // BLOCK
-    return asked, Sample(bits, parts, cut(table.actions), n_blocks)
+
+    def answer(i: Array, parts: Array) -> Array:
+        columns, weight, rest = (
+            jax.lax.dynamic_slice_in_dim(array, first + i * BLOCK, BLOCK, axis=-1)
+            for array in (table.columns, table.weight, residuals)
+        )
+        yes = columns[asked.which] >= asked.cuts[:, None]  # (K, BLOCK)
+        mass = jnp.concatenate([yes, jnp.ones((1, BLOCK), dtype=bool)]) * weight
+        block = jnp.concatenate([mass, mass * rest]).T
+        return jax.lax.dynamic_update_slice_in_dim(parts, block, i * BLOCK, axis=0)
+
+    empty = jnp.zeros((size, 2 * (n_questions + 1)), dtype=jnp.float32)
+    parts = jax.lax.fori_loop(0, n_blocks, answer, empty)
+    actions = jax.lax.dynamic_slice_in_dim(table.actions, first, size)
+    return asked, Sample(parts, actions, n_blocks)
 
 
 def choose_questions(sample: Sample, *, depth: int, n_actions: int, l2: float) -> Array:
@@ -91,7 +102,7 @@ def choose_questions(sample: Sample, *, depth: int, n_actions: int, l2: float) -
         cells = leaf * n_actions + sample.actions
         sums = sum_blocks(sample.parts, cells, 2 ** (depth - 1) * n_actions, sample.n_blocks)
         best = jnp.argmax(gains(sums, l2)).astype(jnp.int32)
-        return 2 * leaf + sample.bits[best], chosen.at[d].set(best)
+        return 2 * leaf + (sample.parts[:, best] > 0.0), chosen.at[d].set(best)
 
     start = jnp.zeros(len(sample.actions), dtype=jnp.int32), jnp.zeros(depth, dtype=jnp.int32)
     chosen: Array = jax.lax.fori_loop(0, depth, add_level, start)[1]
@@ -116,9 +127,6 @@ def draw_questions(key: Array, table: RowTable, n_questions: int) -> Questions:
 
 def sum_blocks(parts: Array, cells: Array, n_cells: int, n_blocks: Array) -> Array:
     """Return the sum of parts (S, k) over the rows of each cell, (n_cells, k), block by block."""
-    padding = -len(parts) % BLOCK
-    parts = jnp.pad(parts, ((0, padding), (0, 0)))
-    cells = jnp.pad(cells, (0, padding))
 
     def add_block(i: Array, sums: Array) -> Array:
         some = jax.lax.dynamic_slice_in_dim(parts, i * BLOCK, BLOCK)

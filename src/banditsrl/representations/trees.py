@@ -34,6 +34,7 @@ from banditsrl.representations.tree_growth import (
     choose_questions,
     draw_sample,
     make_table,
+    pad_rows,
     random_order,
     read_leaves,
     sum_blocks,
@@ -76,7 +77,7 @@ class Trees(eqx.Module):
     l2: float = setting(3.0, "Shrinkage of the values of a leaf towards 0, in rows.")
     n_questions: int = setting(128, "Number of random questions from which a tree chooses.")
     n_rows: int = setting(16384, "Most rows of a fit; it draws them at random if there are more.")
-    n_rows_of_tree: int = setting(4096, "Most rows on which the questions of a tree are chosen.")
+    n_rows_of_tree: int = setting(1024, "Most rows on which the questions of a tree are chosen.")
 
     def __check_init__(self) -> None:
         count("n_actions", self.n_actions)
@@ -133,7 +134,9 @@ class Trees(eqx.Module):
         """
         order_key, trees_key = jax.random.split(key)
         order = random_order(order_key, jnp.asarray(weight) > 0.0)[: self.n_rows]
-        x, played, y, mass = (jnp.asarray(a)[order] for a in (columns, actions, rewards, weight))
+        x, played, y, mass = (
+            pad_rows(jnp.asarray(rows)[order]) for rows in (columns, actions, rewards, weight)
+        )
         targets, location, scale = _standardise(y, mass)
         table = make_table(x, played, mass)
         weights = self._boost(trees_key, table, targets.astype(jnp.float32))
