@@ -1,5 +1,6 @@
 """An agent does what a loop by hand would do, phases included, and one file holds all of it."""
 
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,6 @@ from banditsrl.core.history import History, append_round, empty_history
 from banditsrl.core.phases import phase_ends
 from banditsrl.errors import InvalidArgument, StateFileError
 from banditsrl.problems import Stream
-from banditsrl.serving.agent import _write_recent
 
 STREAM = Stream(n_columns=2, n_actions=3)
 SMALL: dict[str, Any] = {"layers": (6, 3), "n_features": 8, "passes": 1, "batch": 8}
@@ -32,7 +32,7 @@ def rounds(n: int, seed: int = 0) -> Any:
 
 def history_of(agent: Agent) -> History:
     """All rounds that an agent keeps, those included that are not in its history yet."""
-    return _write_recent(agent._memory, agent._recent).history
+    return agent._write(agent._memory, agent._recent).history
 
 
 def assert_same_rounds(found: History, wanted: History) -> None:
@@ -311,3 +311,31 @@ def test_an_agent_can_start_from_a_log(name: str) -> None:
         np.testing.assert_array_equal(history.contexts[:30], log["contexts"])
         np.testing.assert_array_equal(history.actions[:30], log["actions"])
         assert int(history.n) == 70
+
+
+@pytest.mark.parametrize("n_threads", [2, 8])
+def test_rounds_of_several_threads_are_all_learned(n_threads: int) -> None:
+    agent = Agent(small("linucb-disjoint"), capacity=5000)
+    rows = np.random.default_rng(0).normal(size=(n_threads, 200, 2))
+
+    def play(mine: np.ndarray) -> None:
+        for row in mine:
+            agent.learn(row, agent.act(row), float(row[0]))
+
+    threads = [threading.Thread(target=play, args=(mine,)) for mine in rows]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert agent.n_rounds == n_threads * 200
+
+
+def test_acting_does_not_wait_for_another_threads_learning() -> None:
+    agent = Agent(small("linucb-disjoint"))
+    agent.act([0.0, 1.0])
+    with agent._learning:  # as while another thread trains
+        chosen: list[int] = []
+        thread = threading.Thread(target=lambda: chosen.append(int(agent.act([0.0, 1.0]).action)))
+        thread.start()
+        thread.join(60.0)
+        assert len(chosen) == 1

@@ -4,9 +4,14 @@ A policy is frozen and its state is a value, which suits simulation. An applicat
 of rounds and wants to say `act` and `learn`. The agent holds the state, the history of the rounds
 that learning may need again, and the randomness; it ends phases when they are due (this is when a
 network is trained, inside `learn`), and it saves and loads all of that as one file.
+
+Several threads may share an agent. Calls of `learn` wait for one another, and none is lost; `act`
+waits for nobody, so it goes on with the state before while another thread trains. An application
+that must not lose what it has learned when its process ends wants a `Loop` instead.
 """
 
 import dataclasses
+import threading
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
@@ -40,7 +45,7 @@ class Memory(NamedTuple):
     state: State
     history: History  # empty for a policy that never reads it
     n: NDArray[np.int64]  # rounds learned
-    n_choices: NDArray[np.int64]  # choices made
+    n_choices: NDArray[np.int64]  # choices made, when the agent was saved
     key: Array
 
 
@@ -52,6 +57,8 @@ class Agent:
         seed: Seed of the agent's own randomness.
         reward_bound: Warn once when a reward exceeds this in absolute value. A bound L that was
             given to an embedding is watched in the same way.
+        capacity: Rounds for which room is made at once, in whole blocks. Training is compiled again
+            whenever the room is used up; then it doubles.
 
     Example:
         >>> import banditsrl
@@ -64,7 +71,12 @@ class Agent:
     """
 
     def __init__(
-        self, policy: AnyPolicy, *, seed: int = 0, reward_bound: float | None = None
+        self,
+        policy: AnyPolicy,
+        *,
+        seed: int = 0,
+        reward_bound: float | None = None,
+        capacity: int = 1,
     ) -> None:
         self.policy = policy
         self._policy = as_policy(policy)
@@ -73,7 +85,10 @@ class Agent:
         key, init_key = jax.random.split(jax.random.key(count("seed", seed, 0)))
         self._memory = _empty_memory(self._policy.init(init_key), key)
         self._recent: tuple[Round, ...] = ()  # learned, and not yet written into the history
+        self._n_choices = 0  # choices made, those that were refused included
         self._keeps_history = self._policy.phase_growth is not None and self._policy.uses_history
+        self._capacity = count("capacity", capacity)
+        self._learning, self._counting = threading.RLock(), threading.Lock()
 
     @classmethod
     def from_log(
@@ -86,7 +101,7 @@ class Agent:
         n = int(history.n)
         memory = agent._memory._replace(state=state, n=np.asarray(n, dtype=np.int64))
         if agent._keeps_history:
-            memory = memory._replace(history=resize(history, _capacity_for(n)))
+            memory = memory._replace(history=resize(history, agent._room_for(n)))
         agent._memory = memory
         return agent
 
@@ -114,11 +129,11 @@ class Agent:
 
     def act(self, context: Context, mask: Any = None) -> Choice:
         """Choose an action for a context; `choice.certified` says whether the test passed."""
+        with self._counting:
+            n_choices, self._n_choices = self._n_choices, self._n_choices + 1
         memory = self._memory
-        key = _fold_in(memory.key, 2 * int(memory.n_choices))
-        choice = self._compiled.act(memory.state, np.asarray(context), mask, key)
-        self._memory = memory._replace(n_choices=memory.n_choices + 1)
-        return choice
+        key = _fold_in(memory.key, 2 * n_choices)
+        return self._compiled.act(memory.state, np.asarray(context), mask, key)
 
     def learn(
         self, context: Context, choice: Choice | int, reward: float, *, certified: bool = False
@@ -130,22 +145,39 @@ class Agent:
         action = choice
         if isinstance(choice, Choice):
             action, certified = int(choice.action), bool(choice.certified)
-        memory, recent = self._memory, self._recent
-        if isinstance(choice, Choice):
-            watched = self._compiled.watch(memory.state, np.asarray(context), choice, reward)
-            memory = memory._replace(state=watched)
         one: Round = (np.array(context), action, reward, certified)  # a copy: callers reuse theirs
+        with self._learning:
+            self._learn(one, choice if isinstance(choice, Choice) else None)
+
+    def _learn(self, one: Round, choice: Choice | None) -> None:
+        """Learn one round; what it gives is kept only if nothing fails."""
+        memory, recent, reward = self._memory, self._recent, one[2]
+        if choice is not None:
+            watched = self._compiled.watch(memory.state, one[0], choice, reward)
+            memory = memory._replace(state=watched)
         memory = memory._replace(state=self._compiled.learn(memory.state, *one), n=memory.n + 1)
         if self._keeps_history:
             _check_shape(one[0], recent, memory.history)
             recent = (*recent, one)
         ends = self._ends_phase(int(memory.n))
         if ends or len(recent) == BLOCK:
-            memory, recent = _write_recent(memory, recent), ()
+            memory, recent = self._write(memory, recent), ()
         if ends:
             memory = memory._replace(state=self._refresh(memory))
         self._memory, self._recent = memory, recent
         self._watch.see(float(reward), memory.state)
+
+    def _write(self, memory: Memory, recent: tuple[Round, ...]) -> Memory:
+        """Return the memory with recent rounds in its history."""
+        room = self._room_for(int(memory.history.n) + len(recent))
+        return _write_recent(memory, recent, room)
+
+    def _room_for(self, n: int) -> int:
+        """Return room for n rounds: the capacity times a power of two, to compile few sizes."""
+        size = -(-self._capacity // BLOCK) * BLOCK
+        while size < n:
+            size *= 2
+        return size
 
     def _refresh(self, memory: Memory) -> State:
         """Return the state at the start of the next phase."""
@@ -155,24 +187,30 @@ class Agent:
 
     def save(self, path: str | Path) -> None:
         """Write everything to a file, in one piece or not at all."""
-        memory = _write_recent(self._memory, self._recent)
+        with self._learning:
+            memory = self._write(self._memory, self._recent)
         cut = resize(memory.history, int(memory.history.n))
-        save_state(path, _AgentState(self.policy), memory._replace(history=cut))
+        n_choices = np.asarray(self._n_choices, dtype=np.int64)
+        kept = memory._replace(history=cut, n_choices=n_choices)
+        save_state(path, _AgentState(self.policy), kept)
 
     @classmethod
     def load(
-        cls, path: str | Path, policy: AnyPolicy, *, reward_bound: float | None = None
+        cls,
+        path: str | Path,
+        policy: AnyPolicy,
+        *,
+        reward_bound: float | None = None,
+        capacity: int = 1,
     ) -> "Agent":
         """Return the agent that was saved with the same policy; it continues where it stopped."""
-        agent = cls(policy, reward_bound=reward_bound)
+        agent = cls(policy, reward_bound=reward_bound, capacity=capacity)
         memory: Memory = load_state(path, _AgentState(agent.policy))
-        counts: dict[str, Any] = {
-            "n": np.array(memory.n),
-            "n_choices": np.array(memory.n_choices),
-        }
+        memory = memory._replace(n=np.array(memory.n))
         if agent._keeps_history:
-            counts["history"] = resize(memory.history, _capacity_for(int(memory.n)))
-        agent._memory = memory._replace(**counts)
+            room = agent._room_for(int(memory.n))
+            memory = memory._replace(history=resize(memory.history, room))
+        agent._memory, agent._n_choices = memory, int(memory.n_choices)
         return agent
 
     def _ends_phase(self, n: int) -> bool:
@@ -215,8 +253,8 @@ def _check_shape(context: NDArray[Any], recent: tuple[Round, ...], history: Hist
 
 
 @in_float64
-def _write_recent(memory: Memory, recent: tuple[Round, ...]) -> Memory:
-    """Return the memory with recent rounds written into its history, which grows if need be.
+def _write_recent(memory: Memory, recent: tuple[Round, ...], room: int) -> Memory:
+    """Return the memory with recent rounds written into its history, which grows to `room`.
 
     Writing into arrays of JAX takes as long for many rounds as for one, so `learn` collects them.
     """
@@ -227,22 +265,14 @@ def _write_recent(memory: Memory, recent: tuple[Round, ...]) -> Memory:
     )
     history, n = memory.history, int(memory.history.n)
     if n == 0:
-        history = empty_history(contexts[0], BLOCK)
+        history = empty_history(contexts[0], room)
     wide = np.result_type(history.contexts.dtype, contexts.dtype)  # fractions after whole numbers
     if wide != history.contexts.dtype:
         history = history._replace(contexts=history.contexts.astype(wide))
-    if n + len(recent) > history.capacity:
-        history = resize(history, _capacity_for(n + len(recent)))
-    written = _write(history, np.asarray(n), contexts, actions, rewards, certified)
+    if room > history.capacity:
+        history = resize(history, room)
+    written = _write_rounds(history, np.asarray(n), contexts, actions, rewards, certified)
     return memory._replace(history=written)
 
 
-_write = jax.jit(write_rounds)
-
-
-def _capacity_for(n: int) -> int:
-    """Return room for n rounds: a power of two of blocks, so that few sizes are compiled."""
-    size = BLOCK
-    while size < n:
-        size *= 2
-    return size
+_write_rounds = jax.jit(write_rounds)
