@@ -1,0 +1,161 @@
+"""Which requests does the service answer? A table: method, path, scope, shapes, and what is called.
+
+The application and `/openapi.json` are both made from this table, so they cannot disagree.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from http import HTTPStatus
+from typing import Any
+
+import msgspec
+
+from banditsrl.live.records import Decision, Settlement
+from banditsrl.web import bodies
+from banditsrl.web.loops import Loops
+
+
+@dataclass(frozen=True)
+class Call:
+    """One request, decoded and allowed."""
+
+    loops: Loops
+    body: Any = None
+    query: Any = None
+    path: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Operation:
+    """One thing that the service does.
+
+    Attributes:
+        method: GET or POST.
+        path: The path, with names of parameters in braces.
+        scope: The scope that a token must have; None if everybody may.
+        summary: One sentence for the description.
+        run: Carries it out.
+        answer: Type of the answer; None if there is none.
+        body: Type of the body; None if there is none.
+        query: Type of the query parameters.
+        status: Status of a successful answer.
+        path_types: Type of each parameter of the path.
+        media: Type of an answer that is not JSON.
+    """
+
+    method: str
+    path: str
+    scope: str | None
+    summary: str
+    run: Callable[[Call], Any]
+    answer: Any
+    body: Any = None
+    query: type[msgspec.Struct] | None = None
+    status: int = HTTPStatus.OK
+    path_types: dict[str, Any] = field(default_factory=dict)
+    media: str | None = None
+
+    @property
+    def name(self) -> str:
+        """Name in the description and in the metrics."""
+        return self.run.__name__
+
+
+def decide(call: Call) -> bodies.DecideAnswer:
+    """Decide once."""
+    body: bodies.DecideRequest = call.body
+    loop = call.loops.find(body.loop)
+    return bodies.DecideAnswer.describe(loop.decide(body.context, **_options(body)))
+
+
+def decide_batch(call: Call) -> bodies.DecideBatchAnswer:
+    """Decide several times."""
+    body: bodies.DecideBatch = call.body
+    loop = call.loops.find(body.loop)
+    wanted = [{"context": item.context, **_options(item)} for item in body.decisions]
+    made: list[Decision] = loop.decide_many(wanted)
+    return bodies.DecideBatchAnswer([bodies.DecideAnswer.describe(each) for each in made])
+
+
+def _options(item: bodies.DecideItem) -> dict[str, Any]:
+    return {
+        "available": item.available,
+        "id": item.id,
+        "deferred": item.deferred,
+        "baseline": item.baseline,
+        "actions": item.actions,
+    }
+
+
+def reward(call: Call) -> bodies.SettlementAnswer:
+    """Report a reward."""
+    body: bodies.RewardRequest = call.body
+    return _describe(call.loops.find(body.loop).reward(body.id, body.value, key=body.key))
+
+
+def reward_batch(call: Call) -> bodies.RewardBatchAnswer:
+    """Report several rewards."""
+    body: bodies.RewardBatch = call.body
+    loop = call.loops.find(body.loop)
+    given = [{"id": item.id, "value": item.value, "key": item.key} for item in body.rewards]
+    return bodies.RewardBatchAnswer([_describe(each) for each in loop.reward_many(given)])
+
+
+def activate(call: Call) -> bodies.SettlementAnswer:
+    """Activate a deferred decision."""
+    body: bodies.ActivateRequest = call.body
+    return _describe(call.loops.find(body.loop).activate(body.id))
+
+
+def _describe(settlement: Settlement) -> bodies.SettlementAnswer:
+    return bodies.SettlementAnswer(settlement.id, settlement.counted, settlement.reason)
+
+
+DECIDING = (
+    Operation(
+        "POST",
+        "/v1/decide",
+        "decide",
+        "Ask for one decision.",
+        decide,
+        bodies.DecideAnswer,
+        bodies.DecideRequest,
+    ),
+    Operation(
+        "POST",
+        "/v1/decide/batch",
+        "decide",
+        "Ask for several decisions.",
+        decide_batch,
+        bodies.DecideBatchAnswer,
+        bodies.DecideBatch,
+    ),
+    Operation(
+        "POST",
+        "/v1/reward",
+        "reward",
+        "Report the reward of a decision.",
+        reward,
+        bodies.SettlementAnswer,
+        bodies.RewardRequest,
+    ),
+    Operation(
+        "POST",
+        "/v1/reward/batch",
+        "reward",
+        "Report the rewards of several decisions.",
+        reward_batch,
+        bodies.RewardBatchAnswer,
+        bodies.RewardBatch,
+    ),
+    Operation(
+        "POST",
+        "/v1/activate",
+        "reward",
+        "Say that a deferred decision was shown.",
+        activate,
+        bodies.SettlementAnswer,
+        bodies.ActivateRequest,
+    ),
+)
+"""Deciding and learning. The other operations are in `reading.py`, `managing.py`, and so on."""

@@ -1,0 +1,187 @@
+"""What can be read about a loop? One struct per view; the dashboard shows nothing else.
+
+These answers contain contexts and results, so every one of them needs the scope `read`.
+"""
+
+from typing import Any
+
+import msgspec
+
+from banditsrl.live.records import Decision, Evidence
+
+
+class View(msgspec.Struct, frozen=True, kw_only=True):
+    """Something that can be read."""
+
+
+class DecisionView(View, frozen=True, kw_only=True):
+    """One decision, as the log holds it."""
+
+    id: str
+    loop: str
+    time: float
+    context: dict[str, Any]
+    available: list[str]
+    action: str
+    probability: float
+    pmf: dict[str, float]
+    model: int
+    position: int
+    certificate: Evidence
+    audit: bool
+    explored: bool
+    deferred: bool
+    mode: str
+    shadow: str | None
+
+    @classmethod
+    def describe(cls, decision: Decision) -> "DecisionView":
+        """Return the view of a decision."""
+        fields = {name: getattr(decision, name) for name in cls.__struct_fields__}
+        fields["context"] = dict(decision.context)
+        fields["pmf"] = dict(decision.pmf)
+        fields["available"] = list(decision.available)
+        return cls(**fields)
+
+
+class OutcomeView(View, frozen=True, kw_only=True):
+    """What became of a decision so far."""
+
+    status: str  # waiting, deferred, settled or expired
+    value: float | None
+    settled_at: int | None
+
+
+class DecisionDetail(View, frozen=True, kw_only=True):
+    """One decision and what became of it."""
+
+    decision: DecisionView
+    outcome: OutcomeView
+
+
+class DecisionsView(View, frozen=True, kw_only=True):
+    """The latest decisions, newest first."""
+
+    decisions: list[DecisionDetail]
+
+
+class ExplanationView(View, frozen=True, kw_only=True):
+    """Why a decision was made, in sentences and in numbers."""
+
+    id: str
+    action: str
+    second: str | None
+    sentences: list[str]
+    means: dict[str, float] | None
+    glr: float | None
+    threshold: float | None
+
+
+class TrustView(View, frozen=True, kw_only=True):
+    """What the certificates of a loop are worth."""
+
+    loop: str
+    sentence: str
+    bound: float | None
+    level: float | None
+    n_certified: int
+    n_audits: int
+    cost: float | None
+    withdrawn: bool
+    reason: str
+    since: int
+    n_alarms: int
+
+
+class StatusView(View, frozen=True, kw_only=True):
+    """Where a loop stands."""
+
+    loop: str
+    position: int
+    learned: int
+    rounds: int
+    waiting: int
+    training: bool
+    mode: str
+    model: int
+    learner: bool
+
+
+class LoopsView(View, frozen=True, kw_only=True):
+    """The loops of the service."""
+
+    loops: list[StatusView]
+
+
+class ModelView(View, frozen=True, kw_only=True):
+    """One version of the model."""
+
+    version: int
+    trained_at: int
+    published_at: int
+    time: float | None
+    current: bool
+    n_decisions: int
+    reward: float | None
+
+
+class ModelsView(View, frozen=True, kw_only=True):
+    """The versions of the model, newest first."""
+
+    loop: str
+    models: list[ModelView]
+
+
+class ActionView(View, frozen=True, kw_only=True):
+    """One action of a loop."""
+
+    name: str
+    status: str  # active, paused or retired
+    columns: dict[str, Any] | None
+
+
+class ActionsView(View, frozen=True, kw_only=True):
+    """The actions of a loop."""
+
+    loop: str
+    actions: list[ActionView]
+
+
+class HistoryBin(View, frozen=True, kw_only=True):
+    """What happened in one interval of time."""
+
+    start: float
+    end: float
+    decisions: int
+    certified: int
+    explored: int
+    audited: int
+    rewards: int
+    reward: float | None
+    low: float | None
+    high: float | None
+    actions: dict[str, int]
+
+
+class HistoryEvent(View, frozen=True, kw_only=True):
+    """Something that happened at one moment: an alarm, a reopening, a model, a change."""
+
+    time: float
+    position: int
+    kind: str
+    text: str
+
+
+class HistoryView(View, frozen=True, kw_only=True):
+    """The past of a loop, in intervals, with what happened on the way."""
+
+    loop: str
+    bins: list[HistoryBin]
+    events: list[HistoryEvent]
+
+
+class LogView(View, frozen=True, kw_only=True):
+    """A part of the log."""
+
+    loop: str
+    records: list[dict[str, Any]]
