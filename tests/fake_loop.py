@@ -20,6 +20,8 @@ class FakeLoop:
         self.fault: Exception | None = None
         self.delay = 0.0
         self.closed = False
+        self.past: list[dict[str, Any]] = []
+        self.made_models: list[dict[str, Any]] = []
 
     def warm_up(self) -> None: ...
 
@@ -74,8 +76,28 @@ class FakeLoop:
 
     def status(self) -> dict[str, Any]:
         return {
-            "position": len(self.records), "learned": len(self.records), "rounds": 0, "waiting": 0,
-            "training": False, "mode": "learn", "model": 0, "learner": True,
+            "position": len(self.records), "learned_position": 0, "rounds": 0, "waiting": 0,
+            "training": False, "mode": "learn", "pinned": False, "model": 0, "learner": True,
+            "trouble": None,
+        }  # fmt: skip
+
+    def outcome(self, id: str) -> dict[str, Any]:  # noqa: A002
+        return dict.fromkeys(("value", "settled_at", "time", "deadline")) | {"status": "waiting"}
+
+    def decisions(self, last: int = 50) -> list[Decision]:
+        return list(self.rows.values())[::-1][:last]
+
+    def models(self) -> list[dict[str, Any]]:
+        return self.made_models
+
+    def history(self, bins: int = 200) -> list[dict[str, Any]]:
+        return self.past
+
+    def explain(self, id: str) -> dict[str, Any]:  # noqa: A002
+        return {
+            "id": id, "action": "red", "second": "green", "means": {"red": 0.5, "green": 0.25},
+            "glr": 1.5, "threshold": 3.0,
+            "sentences": ["red has the largest predicted reward, 0.5; green is second."],
         }  # fmt: skip
 
     def trust(self) -> Trust:

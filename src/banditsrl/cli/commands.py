@@ -24,6 +24,7 @@ from banditsrl.cli.execution import (
     print_summary,
     results_to_json,
 )
+from banditsrl.cli.service_commands import add_service_commands
 from banditsrl.datasets.uci import DATASETS, fetch
 from banditsrl.errors import BanditSRLError
 from banditsrl.experiments.building import build_problem, default_policy
@@ -216,6 +217,9 @@ def bench(as_json: options.AsJson = False) -> None:
         return
     for name, row in found.items():
         console.print(f"{name:<20} {row['us_per_step']:9.2f} us/step {row['ratio']:8.1f} x NumPy")
+
+
+add_service_commands(app)
 
 
 def main() -> None:

@@ -42,7 +42,7 @@ class DecideItem(StrictBody, frozen=True, kw_only=True):
     actions: Annotated[dict[str, Columns], Meta(max_length=1000)] | None = None
 
 
-class DecideRequest(DecideItem, frozen=True, kw_only=True):
+class DecideBody(DecideItem, frozen=True, kw_only=True):
     """One decision that is asked for; `loop` may be left out where there is one loop only."""
 
     loop: Name | None = None
@@ -63,40 +63,40 @@ class RewardItem(StrictBody, frozen=True, kw_only=True):
     key: Id | None = None
 
 
-class RewardRequest(RewardItem, frozen=True, kw_only=True):
+class RewardBody(RewardItem, frozen=True, kw_only=True):
     """A reward for a decision of a loop."""
 
     loop: Name | None = None
 
 
 class RewardBatch(StrictBody, frozen=True, kw_only=True):
-    """Several rewards. Where one is refused, all are."""
+    """Several rewards, each for itself: one that is refused does not stop the others."""
 
     rewards: Annotated[list[RewardItem], Meta(min_length=1, max_length=BATCH)]
     loop: Name | None = None
 
 
-class ActivateRequest(StrictBody, frozen=True, kw_only=True):
+class ActivateBody(StrictBody, frozen=True, kw_only=True):
     """A deferred decision that was shown, and so counts from now on."""
 
     id: Id
     loop: Name | None = None
 
 
-class ActionRequest(StrictBody, frozen=True, kw_only=True):
+class ActionBody(StrictBody, frozen=True, kw_only=True):
     """An action of a loop."""
 
     name: Name
     loop: Name | None = None
 
 
-class NewActionRequest(ActionRequest, frozen=True, kw_only=True):
+class NewActionBody(ActionBody, frozen=True, kw_only=True):
     """An action to add, with the values of its columns where the loop declares some."""
 
     columns: Columns | None = None
 
 
-class ModeRequest(StrictBody, frozen=True, kw_only=True):
+class ModeBody(StrictBody, frozen=True, kw_only=True):
     """The mode of a loop: learn, shadow or frozen."""
 
     mode: Name
@@ -177,10 +177,16 @@ class SettlementAnswer(msgspec.Struct, frozen=True):
     reason: str
 
 
+class RewardItemAnswer(SettlementAnswer, frozen=True):
+    """What became of one reward of a batch; the status is the one that it would have had alone."""
+
+    status: int
+
+
 class RewardBatchAnswer(msgspec.Struct, frozen=True):
     """What became of the rewards of a batch, in its order."""
 
-    rewards: list[SettlementAnswer]
+    rewards: list[RewardItemAnswer]
 
 
 class StateAnswer(msgspec.Struct, frozen=True):

@@ -14,7 +14,7 @@ from banditsrl.errors import InvalidArgument, NotFound
 from banditsrl.web.refusals import Refusal
 
 if TYPE_CHECKING:
-    from banditsrl.live.loop import Loop
+    from banditsrl.live.live_loop import Loop
 
 log = logging.getLogger("banditsrl.web")
 

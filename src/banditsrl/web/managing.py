@@ -13,7 +13,7 @@ Version = Annotated[int, Meta(ge=0, le=2**53)]
 
 def add_action(call: Call) -> bodies.DoneAnswer:
     """Add an action."""
-    body: bodies.NewActionRequest = call.body
+    body: bodies.NewActionBody = call.body
     loop = call.loops.find(body.loop)
     loop.add_action(body.name, columns=body.columns)
     return bodies.DoneAnswer(loop.name, f"{body.name!r} was added.")
@@ -21,7 +21,7 @@ def add_action(call: Call) -> bodies.DoneAnswer:
 
 def pause_action(call: Call) -> bodies.DoneAnswer:
     """Pause an action."""
-    body: bodies.ActionRequest = call.body
+    body: bodies.ActionBody = call.body
     loop = call.loops.find(body.loop)
     loop.pause_action(body.name)
     return bodies.DoneAnswer(loop.name, f"{body.name!r} is paused.")
@@ -29,7 +29,7 @@ def pause_action(call: Call) -> bodies.DoneAnswer:
 
 def resume_action(call: Call) -> bodies.DoneAnswer:
     """Resume a paused action."""
-    body: bodies.ActionRequest = call.body
+    body: bodies.ActionBody = call.body
     loop = call.loops.find(body.loop)
     loop.resume_action(body.name)
     return bodies.DoneAnswer(loop.name, f"{body.name!r} is played again.")
@@ -37,7 +37,7 @@ def resume_action(call: Call) -> bodies.DoneAnswer:
 
 def retire_action(call: Call) -> bodies.DoneAnswer:
     """Retire an action for ever."""
-    body: bodies.ActionRequest = call.body
+    body: bodies.ActionBody = call.body
     loop = call.loops.find(body.loop)
     loop.retire_action(body.name)
     return bodies.DoneAnswer(loop.name, f"{body.name!r} was retired and will not come back.")
@@ -59,7 +59,7 @@ def resume_training(call: Call) -> bodies.DoneAnswer:
 
 def set_mode(call: Call) -> bodies.DoneAnswer:
     """Change the mode."""
-    body: bodies.ModeRequest = call.body
+    body: bodies.ModeBody = call.body
     loop = call.loops.find(body.loop)
     loop.set_mode(body.mode)
     return bodies.DoneAnswer(loop.name, f"The mode is {body.mode}.")
@@ -79,10 +79,10 @@ def _post(
 
 
 MANAGING = (
-    _post("/v1/actions", "Add an action.", add_action, bodies.NewActionRequest),
-    _post("/v1/actions/pause", "Pause an action.", pause_action, bodies.ActionRequest),
-    _post("/v1/actions/resume", "Resume an action.", resume_action, bodies.ActionRequest),
-    _post("/v1/actions/retire", "Retire an action.", retire_action, bodies.ActionRequest),
+    _post("/v1/actions", "Add an action.", add_action, bodies.NewActionBody),
+    _post("/v1/actions/pause", "Pause an action.", pause_action, bodies.ActionBody),
+    _post("/v1/actions/resume", "Resume an action.", resume_action, bodies.ActionBody),
+    _post("/v1/actions/retire", "Retire an action.", retire_action, bodies.ActionBody),
     _post(
         "/v1/models/{version}/promote",
         "Put a version of the model back.",
@@ -95,6 +95,6 @@ MANAGING = (
         resume_training,
         query=bodies.LoopQuery,
     ),
-    _post("/v1/mode", "Change the mode: learn, shadow or frozen.", set_mode, bodies.ModeRequest),
+    _post("/v1/mode", "Change the mode: learn, shadow or frozen.", set_mode, bodies.ModeBody),
 )
 """Everything that needs the scope `admin`."""

@@ -19,12 +19,12 @@ SECONDS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.
 
 STATUS_GAUGES = {
     "position": "Position of the last record in the log.",
-    "learned": "Position through which the model has learned.",
+    "learned_position": "Position through which the model has learned.",
     "rounds": "Number of rounds that were learned from.",
     "waiting": "Number of decisions that wait for a reward.",
     "training": "Whether a model is being trained.",
     "model": "Version of the model that decides.",
-    "n_trainings": "Number of models that were published.",
+    "pinned": "Whether an older version was put back, so that nothing is trained.",
 }
 TRUST_GAUGES = {
     "n_alarms": "Number of changes of the world that were noticed.",

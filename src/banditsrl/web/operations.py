@@ -4,15 +4,24 @@ The application and `/openapi.json` are both made from this table, so they canno
 """
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from http import HTTPStatus
-from typing import Any
+from itertools import chain
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from banditsrl.live.records import Decision, Settlement
 from banditsrl.web import bodies
 from banditsrl.web.loops import Loops
+from banditsrl.web.refusals import refuse
+
+if TYPE_CHECKING:
+    from banditsrl.live.live_loop import Loop
+
+SIDE_BY_SIDE = 32
+"""Number of rewards of a batch that wait for the store at the same time."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +72,7 @@ class Operation:
 
 def decide(call: Call) -> bodies.DecideAnswer:
     """Decide once."""
-    body: bodies.DecideRequest = call.body
+    body: bodies.DecideBody = call.body
     loop = call.loops.find(body.loop)
     return bodies.DecideAnswer.describe(loop.decide(body.context, **_options(body)))
 
@@ -89,21 +98,42 @@ def _options(item: bodies.DecideItem) -> dict[str, Any]:
 
 def reward(call: Call) -> bodies.SettlementAnswer:
     """Report a reward."""
-    body: bodies.RewardRequest = call.body
+    body: bodies.RewardBody = call.body
     return _describe(call.loops.find(body.loop).reward(body.id, body.value, key=body.key))
 
 
 def reward_batch(call: Call) -> bodies.RewardBatchAnswer:
-    """Report several rewards."""
+    """Report several rewards.
+
+    They are written side by side, so that many share one transaction. Rewards for the same decision
+    keep their order.
+    """
     body: bodies.RewardBatch = call.body
     loop = call.loops.find(body.loop)
-    given = [{"id": item.id, "value": item.value, "key": item.key} for item in body.rewards]
-    return bodies.RewardBatchAnswer([_describe(each) for each in loop.reward_many(given)])
+    groups: dict[str, list[int]] = {}
+    for k, item in enumerate(body.rewards):
+        groups.setdefault(item.id, []).append(k)
+
+    def settle(group: list[int]) -> list[tuple[int, bodies.RewardItemAnswer]]:
+        return [(k, _settle(loop, body.rewards[k])) for k in group]
+
+    with ThreadPoolExecutor(min(SIDE_BY_SIDE, len(groups))) as pool:
+        settled = dict(chain.from_iterable(pool.map(settle, groups.values())))
+    return bodies.RewardBatchAnswer([settled[k] for k in range(len(body.rewards))])
+
+
+def _settle(loop: "Loop", item: bodies.RewardItem) -> bodies.RewardItemAnswer:
+    try:
+        found = loop.reward(item.id, item.value, key=item.key)
+    except Exception as error:
+        refusal = refuse(error)
+        return bodies.RewardItemAnswer(item.id, False, str(refusal), refusal.status)
+    return bodies.RewardItemAnswer(found.id, found.counted, found.reason, HTTPStatus.OK)
 
 
 def activate(call: Call) -> bodies.SettlementAnswer:
     """Activate a deferred decision."""
-    body: bodies.ActivateRequest = call.body
+    body: bodies.ActivateBody = call.body
     return _describe(call.loops.find(body.loop).activate(body.id))
 
 
@@ -119,7 +149,7 @@ DECIDING = (
         "Ask for one decision.",
         decide,
         bodies.DecideAnswer,
-        bodies.DecideRequest,
+        bodies.DecideBody,
     ),
     Operation(
         "POST",
@@ -137,7 +167,7 @@ DECIDING = (
         "Report the reward of a decision.",
         reward,
         bodies.SettlementAnswer,
-        bodies.RewardRequest,
+        bodies.RewardBody,
     ),
     Operation(
         "POST",
@@ -155,7 +185,7 @@ DECIDING = (
         "Say that a deferred decision was shown.",
         activate,
         bodies.SettlementAnswer,
-        bodies.ActivateRequest,
+        bodies.ActivateBody,
     ),
 )
 """Deciding and learning. The other operations are in `reading.py`, `managing.py`, and so on."""

@@ -77,7 +77,7 @@ def show_history(call: Call) -> views.HistoryView:
     """Show the past."""
     loop = call.loops.find(call.query.loop)
     found = loop.history(bins=call.query.bins)
-    return msgspec.convert({**found, "loop": loop.name}, views.HistoryView)
+    return msgspec.convert({"loop": loop.name, "bins": found}, views.HistoryView)
 
 
 def show_log(call: Call) -> views.LogView:

@@ -23,7 +23,7 @@ from banditsrl.web.loops import Loops
 from banditsrl.web.tokens import TokenFile
 
 if TYPE_CHECKING:
-    from banditsrl.live.loop import Loop
+    from banditsrl.live.live_loop import Loop
 
 BACKLOG = 2048
 GRACE_SECONDS = 5

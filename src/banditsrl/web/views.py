@@ -49,7 +49,9 @@ class OutcomeView(View, frozen=True, kw_only=True):
 
     status: str  # waiting, deferred, settled or expired
     value: float | None
-    settled_at: int | None
+    settled_at: int | None  # position in the log
+    time: float | None
+    deadline: float | None
 
 
 class DecisionDetail(View, frozen=True, kw_only=True):
@@ -98,13 +100,15 @@ class StatusView(View, frozen=True, kw_only=True):
 
     loop: str
     position: int
-    learned: int
+    learned_position: int
     rounds: int
     waiting: int
     training: bool
     mode: str
+    pinned: bool
     model: int
     learner: bool
+    trouble: str | None
 
 
 class LoopsView(View, frozen=True, kw_only=True):
@@ -117,16 +121,17 @@ class ModelView(View, frozen=True, kw_only=True):
     """One version of the model."""
 
     version: int
-    trained_at: int
+    trained_at: int  # position in the log
     published_at: int
     time: float | None
+    rounds: int
+    build: str
+    evaluation: dict[str, Any]
     current: bool
-    n_decisions: int
-    reward: float | None
 
 
 class ModelsView(View, frozen=True, kw_only=True):
-    """The versions of the model, newest first."""
+    """The versions of the model, oldest first."""
 
     loop: str
     models: list[ModelView]
@@ -136,8 +141,9 @@ class ActionView(View, frozen=True, kw_only=True):
     """One action of a loop."""
 
     name: str
-    status: str  # active, paused or retired
-    columns: dict[str, Any] | None
+    state: str  # active, paused or retired
+    slot: int
+    columns: dict[str, Any]
 
 
 class ActionsView(View, frozen=True, kw_only=True):
@@ -148,36 +154,27 @@ class ActionsView(View, frozen=True, kw_only=True):
 
 
 class HistoryBin(View, frozen=True, kw_only=True):
-    """What happened in one interval of time."""
-
-    start: float
-    end: float
-    decisions: int
-    certified: int
-    explored: int
-    audited: int
-    rewards: int
-    reward: float | None
-    low: float | None
-    high: float | None
-    actions: dict[str, int]
-
-
-class HistoryEvent(View, frozen=True, kw_only=True):
-    """Something that happened at one moment: an alarm, a reopening, a model, a change."""
+    """What happened in one interval of time; shares are shares of its decisions."""
 
     time: float
-    position: int
-    kind: str
-    text: str
+    seconds: float
+    decisions: int
+    rewards: int
+    mean: float | None
+    error: float | None
+    explored: float
+    certified: float
+    audited: float
+    actions: dict[str, float]
+    alarms: list[float]
+    versions: list[int]
 
 
 class HistoryView(View, frozen=True, kw_only=True):
-    """The past of a loop, in intervals, with what happened on the way."""
+    """The past of a loop, in intervals."""
 
     loop: str
     bins: list[HistoryBin]
-    events: list[HistoryEvent]
 
 
 class LogView(View, frozen=True, kw_only=True):
