@@ -1,21 +1,17 @@
-"""Which commands run the HTTP service? `serve`, and `token` for who may use it.
-
-The packages of the service are imported by the commands that need them, because they come with the
-extra `serve` only.
-"""
+"""Which commands run the HTTP service? `serve`, and `token` for who may use it."""
 
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 from rich.console import Console
 
 from banditsrl.cli.console import print_message
 from banditsrl.errors import BanditSRLError, NotFound
-
-if TYPE_CHECKING:
-    from banditsrl.live.live_loop import Loop
+from banditsrl.live.live_loop import Loop
+from banditsrl.live.loop_config import read_config
+from banditsrl.web.tokens import make_token, read_entries, remove_token
 
 console = Console()
 token_app = typer.Typer(help="Make, list and remove tokens of the service.", no_args_is_help=True)
@@ -66,13 +62,12 @@ def serve(
 ) -> None:
     """Serve loops over HTTP, with a dashboard; a loop that is not in the store yet is made."""
     try:
-        from banditsrl.web.server import serve as serve_loops
+        # The packages of the extra `serve` may be absent.
+        from banditsrl.web.server import serve as serve_loops  # noqa: PLC0415
     except ImportError as error:
         raise MissingExtra(
             f"The service needs the package {error.name}: pip install 'banditsrl[serve]'."
         ) from None
-    from banditsrl.live.loop_config import read_config
-
     names = [read_config(path).name for path in configs]  # refuses a bad file before anything runs
     openers = [
         partial(_open_or_create, store, path, name, replica)
@@ -81,9 +76,7 @@ def serve(
     serve_loops(openers, host=host, port=port, tokens=tokens, announce=print_message)
 
 
-def _open_or_create(store: str, path: Path, name: str, replica: int) -> "Loop":
-    from banditsrl.live.live_loop import Loop
-
+def _open_or_create(store: str, path: Path, name: str, replica: int) -> Loop:
     try:
         return Loop.open(store, name, replica=replica, warm_up=False)
     except NotFound:
@@ -93,8 +86,6 @@ def _open_or_create(store: str, path: Path, name: str, replica: int) -> "Loop":
 @token_app.command("new")
 def new_token(file: TokenStore, scopes: TokenScopes, name: TokenName = None) -> None:
     """Make a token and print it once; the file keeps only its hash."""
-    from banditsrl.web.tokens import make_token
-
     token = make_token(file, [word.strip() for word in scopes.split(",")], name=name)
     console.print(token, highlight=False, markup=False, soft_wrap=True)
 
@@ -102,8 +93,6 @@ def new_token(file: TokenStore, scopes: TokenScopes, name: TokenName = None) -> 
 @token_app.command("list")
 def list_tokens(file: TokenStore) -> None:
     """List the names and scopes of the tokens in a file."""
-    from banditsrl.web.tokens import read_entries
-
     for entry in read_entries(file):
         console.print(f"{entry.name}: {', '.join(entry.scopes)}", highlight=False, markup=False)
 
@@ -111,7 +100,5 @@ def list_tokens(file: TokenStore) -> None:
 @token_app.command("remove")
 def drop_token(name: OldTokenName, file: TokenStore) -> None:
     """Remove a token; a running service notices it within a second."""
-    from banditsrl.web.tokens import remove_token
-
     remove_token(file, name)
     print_message(f"The token {name} was removed.")
