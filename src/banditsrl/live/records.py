@@ -1,4 +1,4 @@
-"""What does a loop say about a decision and about a reward? Plain values, which can be written down.
+"""What does a loop say about a decision and about a reward? Plain values to write down.
 
 A `Decision` is the answer to `Loop.decide` and exactly what the log holds about it, so a decision
 that is asked for again, replayed or exported is the same object. A `Settlement` is the answer to
@@ -11,7 +11,7 @@ from typing import Any
 
 
 @dataclass(frozen=True)
-class Evidence:
+class CertificateEvidence:
     """The certificate of a decision: whether the policy's test passed, and on what numbers."""
 
     certified: bool
@@ -35,7 +35,7 @@ class Decision:
     pmf: Mapping[str, float]  # the law that the action was drawn from, over `available`
     model: int
     position: int  # position of this decision in the log
-    certificate: Evidence
+    certificate: CertificateEvidence
     audit: bool  # certified, and another action was played to check the certificate
     explored: bool  # neither certified nor the action that the model predicts to be best
     deferred: bool  # not learned from before it is activated
