@@ -4,7 +4,7 @@ import time
 from typing import Any
 
 from banditsrl.errors import Conflict, InvalidArgument, NotFound
-from banditsrl.live.records import Decision, Evidence, Settlement
+from banditsrl.live.records import CertificateEvidence, Decision, Settlement
 from banditsrl.selection.trust import Trust
 
 
@@ -55,7 +55,7 @@ class FakeLoop:
             return self.rows[name]
         position = self.append("decision", id=name)
         pmf = {name: 1.0 / len(names) for name in names}
-        evidence = Evidence(False, 1.5, 3.0, 0, position - 1)
+        evidence = CertificateEvidence(False, 1.5, 3.0, 0, position - 1)
         made = Decision(
             name, self.name, 1.7e9 + position, context, tuple(names), names[0], pmf[names[0]], pmf,
             0, position, evidence, False, True, deferred, "learn",

@@ -32,3 +32,29 @@ def start() -> Iterator[Callable[..., Any]]:
 @pytest.fixture
 def loop() -> FakeLoop:
     return FakeLoop()
+
+
+CONFIG = {
+    "name": "offers",
+    "actions": ["red", "green", "blue"],
+    "columns": {"age": "number", "member": "flag", "country": {"category": ["fr", "de"]}},
+    "policy": "linucb-disjoint",
+    "reward": {"range": [0, 1]},
+}
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """A service without tokens on a loop in a file: `.client`, `.loop` and `.address`."""
+    from types import SimpleNamespace
+
+    from banditsrl.live.live_loop import Loop
+    from banditsrl.web.server import HttpService
+
+    loop = Loop.create(tmp_path_factory.mktemp("loop") / "offers.db", CONFIG)
+    running = HttpService([lambda: loop])
+    with (
+        running.run_beside() as address,
+        httpx.Client(base_url=address, trust_env=False, timeout=30) as client,
+    ):
+        yield SimpleNamespace(client=client, loop=loop, address=address)

@@ -92,7 +92,7 @@ def _list_routes(service: Service) -> list[BaseRoute]:
     by_path: dict[str, dict[str, Operation]] = defaultdict(dict)
     for operation in operations:
         by_path[operation.path][operation.method] = operation
-    description = describe_service(operations)
+    description = describe_service(operations, tokens=service.gate.tokens is not None)
 
     def openapi(_: Call) -> dict[str, object]:
         return description

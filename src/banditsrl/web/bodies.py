@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
-from banditsrl.live.records import Decision, Evidence
+from banditsrl.live.records import CertificateEvidence, Decision
 
 BATCH = 1000
 """Number of decisions or rewards in one request."""
@@ -138,7 +138,7 @@ class DecideAnswer(msgspec.Struct, frozen=True, kw_only=True):
     pmf: dict[str, float]
     model: int
     position: int
-    certificate: Evidence
+    certificate: CertificateEvidence
     audit: bool
     explored: bool
     deferred: bool

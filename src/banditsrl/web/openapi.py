@@ -1,6 +1,7 @@
 """What does `/openapi.json` say? It is made from the table of operations and from their structs."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 from http import HTTPStatus
 from typing import Any
 
@@ -12,11 +13,10 @@ from banditsrl.web.refusals import RefusalAnswer
 
 TEMPLATE = "#/components/schemas/{name}"
 
-ALWAYS = (400, 403, 429, 503)
+ALWAYS = (400, 403, 422, 429, 503, 504)
 WITH_TOKEN = (401,)
-WITH_INPUT = (404, 409, 422)
+WITH_INPUT = (404, 409)
 WITH_BODY = (408, 413, 415)
-LATE = (504,)
 """Statuses of refusals: of every operation, and of those that take something."""
 
 SECURITY = {
@@ -25,9 +25,12 @@ SECURITY = {
 }
 
 
-def describe_service(operations: Iterable[Operation]) -> dict[str, Any]:
-    """Return the description of the service as a document of OpenAPI 3.1."""
-    operations = tuple(operations)
+def describe_service(operations: Iterable[Operation], *, tokens: bool) -> dict[str, Any]:
+    """Return the description of the service as a document of OpenAPI 3.1.
+
+    `tokens` says whether the service asks for tokens.
+    """
+    operations = tuple(op if tokens else replace(op, scope=None) for op in operations)
     kinds = [kind for each in operations for kind in _kinds(each)] + [RefusalAnswer]
     schemas, components = msgspec.json.schema_components(kinds, ref_template=TEMPLATE)
     known = dict(zip([_identify(kind) for kind in kinds], schemas, strict=True))
@@ -39,7 +42,7 @@ def describe_service(operations: Iterable[Operation]) -> dict[str, Any]:
         "openapi": "3.1.0",
         "info": {"title": "banditsrl", "version": VERSION, "description": DESCRIPTION},
         "paths": paths,
-        "components": {"schemas": components, "securitySchemes": SECURITY},
+        "components": {"schemas": components, "securitySchemes": SECURITY if tokens else {}},
     }
 
 
@@ -120,7 +123,7 @@ def list_refusals(operation: Operation) -> list[int]:
     """Return the statuses with which an operation may refuse a request."""
     statuses = set(ALWAYS)
     if operation.scope is not None:
-        statuses |= {*WITH_TOKEN, *LATE}
+        statuses |= set(WITH_TOKEN)
     if operation.query is not None or operation.body is not None or operation.path_types:
         statuses |= set(WITH_INPUT)
     if operation.body is not None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from banditsrl.live.records import Decision, Evidence
+from banditsrl.live.records import CertificateEvidence, Decision
 
 
 class View(msgspec.Struct, frozen=True, kw_only=True):
@@ -27,7 +27,7 @@ class DecisionView(View, frozen=True, kw_only=True):
     pmf: dict[str, float]
     model: int
     position: int
-    certificate: Evidence
+    certificate: CertificateEvidence
     audit: bool
     explored: bool
     deferred: bool
