@@ -73,7 +73,7 @@ def test_a_key_makes_a_reward_repeatable(loop: Loop) -> None:
     decision = loop.decide({})
     answer = loop.reward(decision.id, 0.5, key="k")
     assert loop.reward(decision.id, 0.5, key="k") == answer
-    with pytest.raises(Conflict, match="had the value 0.5 before"):
+    with pytest.raises(Conflict, match=r"had the value 0\.5 before"):
         loop.reward(decision.id, 0.6, key="k")
 
 

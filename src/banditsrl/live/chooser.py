@@ -71,6 +71,7 @@ class Chooser:
             slot=drawn.slot,
             features=to_bytes(features),
             law=to_bytes(drawn.law),
+            predicted=None if predicted is None else to_bytes(predicted),
             replica=self._replica,
             draw=self._opening * DRAWS_PER_OPENING + count,
             model=fold.model,

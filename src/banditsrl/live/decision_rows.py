@@ -26,6 +26,7 @@ class DecisionRow(NamedTuple):
     slot: int
     features: bytes  # the encoded row, float64
     law: bytes  # the probability of every slot, float64
+    predicted: bytes | None  # the predicted reward of every slot, float64; None without a model
     replica: int
     draw: int  # number of the draw, which gives the random key
     model: int

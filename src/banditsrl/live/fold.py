@@ -86,7 +86,7 @@ class Fold:
         if record.kind == "settings":
             mode, pinned = body.get("mode", self.mode), body.get("pinned", self.pinned)
             return replace(after, mode=mode, pinned=pinned, revision=record.position)
-        if record.kind in ("training", "unchanged", "published"):
+        if record.kind in ("training", "unchanged", "abandoned", "published"):
             return after._train(record, programs, models)
         if record.kind == "promoted":
             state = _put_back(programs.policy, self.state, models(body["version"], None))
@@ -110,6 +110,8 @@ class Fold:
                 f"The log is damaged: the record at {record.position} ends a training that has "
                 "not started."
             )
+        if record.kind == "abandoned":
+            return replace(self, pending=None)
         if record.kind == "unchanged":
             return replace(self, pending=None, trained=pending_now.rounds)
         state = models(record.body["version"], pending_now)

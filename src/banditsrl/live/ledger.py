@@ -143,6 +143,20 @@ class Ledger:
             if record[2] in kinds
         ]
 
+    def last_of(self, *kinds: str) -> int:
+        """Return the position of the last record of these kinds, which must be rare ones, or 0."""
+        mine = [record[1] for record in self._records if record[2] in kinds]
+        if mine:
+            return int(mine[-1])
+        marks = ", ".join("?" for _ in kinds)
+        found = self.cursor.execute(
+            "SELECT position FROM records WHERE loop = ? AND "  # noqa: S608 (marks only)
+            "kind NOT IN ('decision', 'reward', 'expiry', 'activation') AND "
+            f"kind IN ({marks}) ORDER BY position DESC LIMIT 1",
+            (self.loop, *kinds),
+        )
+        return int(found[0][0]) if found else 0
+
     def finish(self) -> None:
         """Write what was collected; the transaction may then be committed."""
         if self.position == self._first:

@@ -24,9 +24,11 @@ from banditsrl.live.loop_queries import (
     find_decision,
     last_decisions,
     list_models,
+    read_counts,
     read_history,
     read_log,
 )
+from banditsrl.live.loop_trust import LoopTrust, explain_decision, judge_trust
 from banditsrl.live.programs import Programs
 from banditsrl.live.records import Decision, Settlement
 from banditsrl.live.reward_rules import add_activation, add_reward
@@ -195,6 +197,16 @@ class Loop:
     def status(self) -> dict[str, Any]:
         """Return where the loop stands: positions, rounds, what waits and what runs."""
         return self._engine.status()
+
+    def trust(self) -> LoopTrust:
+        """Return what the certificates are worth so far; `print` it for a sentence."""
+        engine = self._engine
+        counts = read_counts(engine.store, self.name)
+        return judge_trust(engine.programs.policy, engine.fold.state, counts)
+
+    def explain(self, id: str) -> dict[str, Any]:  # noqa: A002
+        """Return why a decision was made, in numbers and in sentences."""
+        return explain_decision(find_decision(self._engine.store, self.name, id), self.name)
 
     # Changes.
 

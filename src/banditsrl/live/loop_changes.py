@@ -51,3 +51,24 @@ def add_alarm(ledger: Ledger, n_alarms: int, *, time: float) -> int | None:
     if noted >= n_alarms:
         return None
     return ledger.append("alarm", time, body={"alarms": n_alarms})
+
+
+def start_training(ledger: Ledger, *, time: float) -> int:
+    """Note that a training starts from the state here."""
+    return ledger.append("training", time, body={})
+
+
+def end_training(ledger: Ledger, kind: str, trained_at: int, *, time: float) -> int | None:
+    """Note that a training gave no model, unless the log has moved on.
+
+    It is "unchanged" if it left the state as it was, and "abandoned" if it was stopped.
+    """
+    if not is_last_training(ledger, trained_at):
+        return None
+    return ledger.append(kind, time, body={"trained_at": trained_at})
+
+
+def is_last_training(ledger: Ledger, trained_at: int) -> bool:
+    """Return whether the training that started at a position is still the one that counts."""
+    ends = ("training", "unchanged", "abandoned", "published", "promoted")
+    return ledger.last_of(*ends) == trained_at

@@ -13,6 +13,7 @@ from banditsrl.live.decision_rows import DecisionRow, to_decision
 from banditsrl.live.encoder import Encoder
 from banditsrl.live.fold import Fold, first_fold
 from banditsrl.live.follower import Follower
+from banditsrl.live.learner import Learner
 from banditsrl.live.ledger import Ledger, Stale
 from banditsrl.live.log_reader import read_position
 from banditsrl.live.loop_config import LoopConfig
@@ -22,6 +23,7 @@ from banditsrl.live.loop_store import LoopStore
 from banditsrl.live.model_shelf import ModelShelf
 from banditsrl.live.programs import Programs
 from banditsrl.live.records import Decision
+from banditsrl.live.trainer import Trainer
 from banditsrl.live.writer import Writer
 
 T = TypeVar("T")
@@ -46,7 +48,8 @@ class LoopEngine:
     ) -> None:
         self.store, self.config, self.clock = store, config, clock
         self.encoder, self.programs = Encoder(config), programs
-        self.shelf = ModelShelf(store, config.name, programs)
+        self._trainer = Trainer(store.url, config, programs)
+        self.shelf = ModelShelf(store, config.name, programs, self._trainer.retrain)
         found = self.shelf.find_snapshot() or first_fold(config, programs)
         if warm_up:
             programs.warm_up(found.state)
@@ -56,7 +59,20 @@ class LoopEngine:
         self._chooser = Chooser(config, programs, replica=replica, opening=opening, clock=clock)
         self._follower = Follower(store, config.name, fold, changed=lambda: None, **ways)
         self._writer = Writer(store, config.name, self._follower.wake)
+        self._learner = self._start_learner()
         self._closing, self._closed = threading.Lock(), False
+
+    def _start_learner(self) -> Learner:
+        return Learner(
+            self.store,
+            self.config,
+            self.programs,
+            follower=self._follower,
+            writer=self._writer,
+            shelf=self.shelf,
+            trainer=self._trainer,
+            clock=self.clock,
+        )
 
     @property
     def fold(self) -> Fold:
@@ -132,11 +148,13 @@ class LoopEngine:
             "rounds": fold.rounds,
             "waiting": waiting,
             "training": fold.pending is not None,
+            "training_process": self._trainer.process_id,
+            "training_starts": self._trainer.n_starts,
             "mode": fold.mode,
             "pinned": fold.pinned,
             "model": fold.model,
-            "learner": False,
-            "trouble": self._follower.trouble,
+            "learner": self._learner.leads,
+            "trouble": self._follower.trouble or self._learner.trouble,
         }
 
     def close(self) -> None:
@@ -145,6 +163,7 @@ class LoopEngine:
             if self._closed:
                 return
             self._closed = True
+        self._learner.close()
         self._writer.close()
         with contextlib.suppress(Exception):  # a snapshot only saves time
             self.flush()

@@ -15,6 +15,7 @@ from banditsrl.live.decision_rows import write_json
 from banditsrl.live.encoder import ActionEntry
 from banditsrl.live.fold import Fold, PendingTraining
 from banditsrl.live.ledger import Ledger
+from banditsrl.live.loop_changes import is_last_training
 from banditsrl.live.loop_store import LoopStore
 from banditsrl.live.programs import Programs
 from banditsrl.live.state_bytes import describe_build, digest_settings, pack_state, unpack_state
@@ -111,9 +112,8 @@ def add_model(
     time: float,
     evaluation: dict[str, Any],
 ) -> int | None:
-    """Publish the result of a training, unless the log has moved on; return its version."""
-    ends = ledger.changes("training", "unchanged", "published", "promoted")
-    if not ends or ends[-1][0] != pending.position:
+    """Publish the result of a training, unless the log has moved on; return its position."""
+    if not is_last_training(ledger, pending.position):
         return None
     versions = ledger.cursor.execute(
         "SELECT MAX(version) FROM models WHERE loop = ?", (ledger.loop,)
@@ -129,4 +129,4 @@ def add_model(
             *(describe_build(), settings, write_json(evaluation), content),
         ),
     )
-    return version
+    return position

@@ -40,6 +40,7 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
             slot BIGINT NOT NULL,
             features {blob} NOT NULL,
             law {blob} NOT NULL,
+            predicted {blob},
             replica BIGINT NOT NULL,
             draw BIGINT NOT NULL,
             model BIGINT NOT NULL,
