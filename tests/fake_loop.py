@@ -4,8 +4,8 @@ import time
 from typing import Any
 
 from banditsrl.errors import Conflict, InvalidArgument, NotFound
+from banditsrl.live.loop_trust import LoopTrust
 from banditsrl.live.records import CertificateEvidence, Decision, Settlement
-from banditsrl.selection.trust import Trust
 
 
 class FakeLoop:
@@ -78,7 +78,7 @@ class FakeLoop:
         return {
             "position": len(self.records), "learned_position": 0, "rounds": 0, "waiting": 0,
             "training": False, "mode": "learn", "pinned": False, "model": 0, "learner": True,
-            "trouble": None,
+            "trouble": "",
         }  # fmt: skip
 
     def outcome(self, id: str) -> dict[str, Any]:  # noqa: A002
@@ -93,12 +93,5 @@ class FakeLoop:
     def history(self, bins: int = 200) -> list[dict[str, Any]]:
         return self.past
 
-    def explain(self, id: str) -> dict[str, Any]:  # noqa: A002
-        return {
-            "id": id, "action": "red", "second": "green", "means": {"red": 0.5, "green": 0.25},
-            "glr": 1.5, "threshold": 3.0,
-            "sentences": ["red has the largest predicted reward, 0.5; green is second."],
-        }  # fmt: skip
-
-    def trust(self) -> Trust:
-        return Trust(float("inf"), 0.05, 0, 0, 0.0, False, "", 0, 0)
+    def trust(self) -> LoopTrust:
+        return LoopTrust(float("inf"), 0.05, 0, 0, 0.0, False, "", 0, 0, {"decisions": 0})

@@ -51,7 +51,7 @@
     const latest = bins.filter((bin) => bin.rewards > 0).slice(-1)[0];
     const now = bins.slice(-1)[0];
     const tiles = [
-      ["decisions", count(bins.reduce((sum, bin) => sum + bin.decisions, 0))],
+      ["decisions", count(trust.counts.decisions)],
       ["reward, latest interval", latest ? number(latest.mean) : "–"],
       ["certified, latest interval", now ? percent(now.certified) : "–"],
       ["waiting for a reward", count(status.waiting)],
@@ -66,6 +66,7 @@
     }));
     place("title").textContent = status.loop;
     document.title = `${status.loop} – banditsrl`;
+    tell(status.trouble || null);
     place("lead").textContent = `Mode ${status.mode}; log position ${count(status.position)}, learned through ${count(status.learned_position)}.`;
   }
 
@@ -192,7 +193,7 @@
     const role = name === decision.action ? " (played)" : name === found.second ? " (second)" : "";
     row.append(
       element("th", `${name}${role}`), element("td", percent(decision.pmf[name]), "number"),
-      element("td", number(found.means?.[name]), "number"), bar,
+      element("td", number(found.predicted[name]), "number"), bar,
     );
     return row;
   }
@@ -230,7 +231,6 @@
     let wait = true;
     try {
       if (!document.hidden) await refresh();
-      tell(null);
     } catch (error) {
       if (error instanceof Denied) {
         askForToken(error.message);

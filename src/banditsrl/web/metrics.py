@@ -23,6 +23,7 @@ STATUS_GAUGES = {
     "rounds": "Number of rounds that were learned from.",
     "waiting": "Number of decisions that wait for a reward.",
     "training": "Whether a model is being trained.",
+    "trainings": "Number of models that were trained and published.",
     "model": "Version of the model that decides.",
     "pinned": "Whether an older version was put back, so that nothing is trained.",
 }
@@ -109,7 +110,10 @@ class LoopCollector(Collector):
             "banditsrl_ready", "Whether every loop is ready.", value=float(self._loops.ready)
         )
         opened = self._loops.opened
-        statuses = {name: loop.status() for name, loop in opened.items()}
+        statuses = {
+            name: {**loop.status(), "trainings": len(loop.models()) - 1}
+            for name, loop in opened.items()
+        }
         trusts = {name: vars(loop.trust()) for name, loop in opened.items()}
         for gauges, found in ((STATUS_GAUGES, statuses), (TRUST_GAUGES, trusts)):
             for key, text in gauges.items():

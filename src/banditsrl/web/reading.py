@@ -48,8 +48,15 @@ def _detail(decision: Decision, outcome: dict[str, Any]) -> views.DecisionDetail
 
 def explain_decision(call: Call) -> views.ExplanationView:
     """Explain one decision."""
-    loop = call.loops.find(call.query.loop)
-    return msgspec.convert(loop.explain(call.path["id"]), views.ExplanationView)
+    found = call.loops.find(call.query.loop).explain(call.path["id"])
+    detail = _detail(found["decision"], found["outcome"])
+    return views.ExplanationView(
+        decision=detail.decision,
+        outcome=detail.outcome,
+        predicted=found["predicted"],
+        second=found["second"],
+        sentences=found["sentences"],
+    )
 
 
 def show_trust(call: Call) -> views.TrustView:

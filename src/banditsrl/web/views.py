@@ -70,13 +70,11 @@ class DecisionsView(View, frozen=True, kw_only=True):
 class ExplanationView(View, frozen=True, kw_only=True):
     """Why a decision was made, in sentences and in numbers."""
 
-    id: str
-    action: str
+    decision: DecisionView
+    outcome: OutcomeView
+    predicted: dict[str, float | None]
     second: str | None
     sentences: list[str]
-    means: dict[str, float] | None
-    glr: float | None
-    threshold: float | None
 
 
 class TrustView(View, frozen=True, kw_only=True):
@@ -93,6 +91,7 @@ class TrustView(View, frozen=True, kw_only=True):
     reason: str
     since: int
     n_alarms: int
+    counts: dict[str, int]
 
 
 class StatusView(View, frozen=True, kw_only=True):
@@ -108,7 +107,7 @@ class StatusView(View, frozen=True, kw_only=True):
     pinned: bool
     model: int
     learner: bool
-    trouble: str | None
+    trouble: str
 
 
 class LoopsView(View, frozen=True, kw_only=True):
