@@ -67,7 +67,7 @@ def test_the_second_request_of_a_connection_has_a_deadline_too(
         received = b""
         while chunk := connection.recv(65536):
             received += chunk
-    assert received.startswith(b"HTTP/1.1 408")
+    assert b"HTTP/1.1 408" in received  # behind what was left of the first answer
 
 
 def test_a_connection_that_sends_nothing_is_closed(

@@ -12,6 +12,7 @@ from types import TracebackType
 from typing import Any
 
 from banditsrl.arguments import count, one_of
+from banditsrl.errors import InvalidArgument, InvalidType
 from banditsrl.live.decide_requests import read_request
 from banditsrl.live.decision_rows import to_decision
 from banditsrl.live.encoder import plain_context
@@ -159,6 +160,20 @@ class Loop:
             for reward in checked
         ]
         return self._engine.write_all(changes)
+
+    def try_rewards(self, rewards: Sequence[Mapping[str, Any]]) -> list[Settlement | Exception]:
+        """Give several rewards like `reward_many`, and return the error of each that is refused."""
+        rule, now = self.config.reward, self._engine.clock()
+        checked: list[dict[str, Any] | Exception] = []
+        for reward in rewards:
+            try:
+                checked.append(_read_reward(rule, **reward))
+            except (InvalidArgument, InvalidType) as error:
+                checked.append(error)
+        good = [reward for reward in checked if not isinstance(reward, Exception)]
+        changes = [partial(add_reward, rule=rule, time=now, **reward) for reward in good]
+        answers = iter(self._engine.try_all(changes))
+        return [each if isinstance(each, Exception) else next(answers) for each in checked]
 
     def activate(self, id: str) -> Settlement:  # noqa: A002
         """Say that a deferred decision was shown: the wait for its reward starts now."""

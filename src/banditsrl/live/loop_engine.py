@@ -119,6 +119,17 @@ class LoopEngine:
             raise failures[0]
         return [answer.result() for answer in answers]
 
+    def try_all(self, changes: Sequence[Callable[[Ledger], T]]) -> list[T | Exception]:
+        """Apply several changes, each on its own, and return what each gives or why it failed."""
+        answers = [self._writer.submit(change) for change in changes]
+        found: list[T | Exception] = []
+        for answer in answers:
+            try:
+                found.append(answer.result())
+            except Exception as error:
+                found.append(error)
+        return found
+
     def change(self, change: Callable[[Ledger], int]) -> None:
         """Apply a change that gives its position, and wait until it is folded in."""
         self._follower.wait_for(self._writer.write(change))

@@ -4,11 +4,9 @@ The application and `/openapi.json` are both made from this table, so they canno
 """
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from http import HTTPStatus
-from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
@@ -16,12 +14,6 @@ from banditsrl.live.records import Decision, Settlement
 from banditsrl.web import bodies
 from banditsrl.web.loops import Loops
 from banditsrl.web.refusals import refuse
-
-if TYPE_CHECKING:
-    from banditsrl.live.live_loop import Loop
-
-SIDE_BY_SIDE = 32
-"""Number of rewards of a batch that wait for the store at the same time."""
 
 
 @dataclass(frozen=True)
@@ -103,31 +95,18 @@ def reward(call: Call) -> bodies.SettlementAnswer:
 
 
 def reward_batch(call: Call) -> bodies.RewardBatchAnswer:
-    """Report several rewards.
-
-    They are written side by side, so that many share one transaction. Rewards for the same decision
-    keep their order.
-    """
+    """Report several rewards."""
     body: bodies.RewardBatch = call.body
-    loop = call.loops.find(body.loop)
-    groups: dict[str, list[int]] = {}
-    for k, item in enumerate(body.rewards):
-        groups.setdefault(item.id, []).append(k)
-
-    def settle(group: list[int]) -> list[tuple[int, bodies.RewardItemAnswer]]:
-        return [(k, _settle(loop, body.rewards[k])) for k in group]
-
-    with ThreadPoolExecutor(min(SIDE_BY_SIDE, len(groups))) as pool:
-        settled = dict(chain.from_iterable(pool.map(settle, groups.values())))
-    return bodies.RewardBatchAnswer([settled[k] for k in range(len(body.rewards))])
+    given = [{"id": item.id, "value": item.value, "key": item.key} for item in body.rewards]
+    found = call.loops.find(body.loop).try_rewards(given)
+    pairs = zip(body.rewards, found, strict=True)
+    return bodies.RewardBatchAnswer([_describe_one(item.id, each) for item, each in pairs])
 
 
-def _settle(loop: "Loop", item: bodies.RewardItem) -> bodies.RewardItemAnswer:
-    try:
-        found = loop.reward(item.id, item.value, key=item.key)
-    except Exception as error:
-        refusal = refuse(error)
-        return bodies.RewardItemAnswer(item.id, False, str(refusal), refusal.status)
+def _describe_one(decision: str, found: Settlement | Exception) -> bodies.RewardItemAnswer:
+    if isinstance(found, Exception):
+        refusal = refuse(found)
+        return bodies.RewardItemAnswer(decision, False, str(refusal), refusal.status)
     return bodies.RewardItemAnswer(found.id, found.counted, found.reason, HTTPStatus.OK)
 
 

@@ -1,0 +1,156 @@
+"""A shop that asks a live loop which offer to show, with simulated visitors and a dashboard.
+
+    python examples/shop.py --minutes 240 --visitors 300
+
+The service runs on this machine, and visitors reach it over HTTP as they would reach a real one.
+Their time is simulated: a minute passes as soon as its visitors have been served. Half-way through
+they change their taste. The dashboard shows how certificates are withdrawn and earned again.
+"""
+
+import argparse
+import http.client
+import json
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import numpy as np
+
+from banditsrl.live.live_loop import Loop
+from banditsrl.web.server import HttpService
+
+OFFERS = ("coffee", "tea", "cake", "bread")
+BEFORE = np.array([[0.7, 0.2], [0.45, -0.25], [0.25, 0.1], [0.15, 0.0]])
+AFTER = BEFORE[[2, 3, 0, 1]]
+"""Mean rating of an offer, from 0 to 1: at age 0, and what it gains by age 1."""
+
+NOISE = 0.15
+"""Standard deviation of the ratings of one offer by visitors of one kind."""
+
+SILENT = 0.02
+"""Share of visitors whose reward never comes; it counts as zero after half an hour."""
+
+
+def make_config(policy: str) -> dict[str, Any]:
+    """Return the configuration of the loop."""
+    return {
+        "name": "shop",
+        "actions": list(OFFERS),
+        "columns": {"age": "number", "member": "flag"},
+        "policy": policy,
+        "settings": {"sigma": NOISE},
+        "reward": {"range": [0, 1], "wait": 1800, "default": 0},
+        "audit": 0.02,
+        "drift": 50_000,
+        "spare_actions": 0,
+    }
+
+
+class SimulatedClock:
+    """Seconds since 1970, set by hand; it ends at the present."""
+
+    def __init__(self, minutes: int) -> None:
+        self.now = time.time() - 60.0 * minutes
+
+    def __call__(self) -> float:
+        return self.now
+
+
+class Visitors:
+    """Deals contexts and rates offers."""
+
+    def __init__(self, seed: int) -> None:
+        self._random = np.random.default_rng(seed)
+        self.taste = BEFORE
+
+    def arrive(self, n: int) -> list[dict[str, Any]]:
+        """Return the contexts of new visitors; age is between -1 and 1."""
+        ages, members = self._random.uniform(-1.0, 1.0, n), self._random.random(n) < 0.3
+        rows = zip(ages.tolist(), members.tolist(), strict=True)
+        return [{"age": age, "member": member} for age, member in rows]
+
+    def rate(self, context: dict[str, Any], offer: str) -> float | None:
+        """Return how a visitor rates an offer, or None if nobody will ever know."""
+        mean, slope = self.taste[OFFERS.index(offer)]
+        rating = mean + slope * context["age"] + NOISE * self._random.normal()
+        return None if self._random.random() < SILENT else float(np.clip(rating, 0.0, 1.0))
+
+
+class Client:
+    """One connection to the service."""
+
+    def __init__(self, address: str) -> None:
+        self._connection = http.client.HTTPConnection(urlsplit(address).netloc, timeout=60)
+
+    def post(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
+        """Send a document and return the answer."""
+        headers = {"Content-Type": "application/json"}
+        self._connection.request("POST", path, json.dumps(body), headers)
+        answer = self._connection.getresponse()
+        document: dict[str, Any] = json.loads(answer.read())
+        if answer.status != http.HTTPStatus.OK:
+            raise RuntimeError(document["error"]["message"])
+        return document
+
+
+def serve_minute(client: Client, visitors: Visitors, n: int) -> float:
+    """Decide for the visitors of one minute, report their rewards, and return the mean reward."""
+    contexts = visitors.arrive(n)
+    asked = {"decisions": [{"context": context} for context in contexts]}
+    made = client.post("/v1/decide/batch", asked)["decisions"]
+    answers = [visitors.rate(c, d["action"]) for c, d in zip(contexts, made, strict=True)]
+    pairs = zip(made, answers, strict=True)
+    rewards = [{"id": each["id"], "value": value} for each, value in pairs if value is not None]
+    if rewards:
+        client.post("/v1/reward/batch", {"rewards": rewards})
+    return float(np.mean([value or 0.0 for value in answers]))
+
+
+def main(
+    minutes: int = 240,
+    visitors: int = 300,
+    policy: str = "glrt-linucb",
+    *,
+    port: int = 8080,
+    stay: bool = False,
+) -> list[float]:
+    """Serve all visitors and return the mean reward of each minute."""
+    clock, people = SimulatedClock(minutes), Visitors(seed=7)
+    with tempfile.TemporaryDirectory() as folder:
+        loop = Loop.create(Path(folder) / "shop.db", make_config(policy), clock=clock)
+        service = HttpService([lambda: loop], port=port)
+        with service.run_beside() as address:
+            print(f"The dashboard is at {address}/", flush=True)
+            client, rewards = Client(address), []
+            for minute in range(minutes):
+                people.taste = BEFORE if minute < minutes // 2 else AFTER
+                rewards.append(serve_minute(client, people, visitors))
+                clock.now += 60.0
+            print(f"{minutes * visitors:,} visitors were served. {loop.trust()}", flush=True)
+            while stay:
+                time.sleep(1.0)
+    return rewards
+
+
+def parse() -> argparse.Namespace:
+    """Return the options of the command line."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("--minutes", type=int, default=240, help="simulated minutes")
+    parser.add_argument("--visitors", type=int, default=300, help="visitors in each minute")
+    parser.add_argument("--policy", default="glrt-linucb", help="name of a policy")
+    parser.add_argument("--port", type=int, default=8080, help="port of the service; 0: any")
+    parser.add_argument("--stay", action="store_true", help="go on serving the dashboard")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    options = parse()
+    try:
+        main(
+            options.minutes, options.visitors, options.policy,
+            port=options.port, stay=options.stay,
+        )  # fmt: skip
+    except KeyboardInterrupt:
+        print("The shop is closed.")
