@@ -47,7 +47,7 @@ class Learner:
         trainer: Trainer,
         clock: Callable[[], float],
     ) -> None:
-        self.leads, self.trouble = False, ""
+        self.leads, self.trouble = store.lead(config.name), ""
         self._store, self._config, self._programs = store, config, programs
         self._follower, self._writer, self._shelf = follower, writer, shelf
         self._trainer, self._clock = trainer, clock

@@ -79,13 +79,13 @@ class ModelShelf:
                 (self._loop, self._loop, KEPT_SNAPSHOTS),
             )
 
-    def find_snapshot(self, *, last: int | None = None) -> Fold | None:
-        """Return the newest snapshot that this version can use, or None."""
+    def find_snapshot(self, *, first: int = 0) -> Fold | None:
+        """Return the newest snapshot behind a position that this version can use, or None."""
         with self._store.read() as cursor:
             found = cursor.execute(
                 "SELECT header, state FROM snapshots WHERE loop = ? AND settings = ? "
-                "AND position <= ? ORDER BY position DESC",
-                (self._loop, self.settings, 2**62 if last is None else last),
+                "AND position >= ? ORDER BY position DESC",
+                (self._loop, self.settings, first),
             )
         for header, content in found:
             state = unpack_state(bytes(content), self._programs.policy)

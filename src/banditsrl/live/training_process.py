@@ -21,7 +21,7 @@ from banditsrl.live.loop_config import LoopConfig, read_config
 from banditsrl.live.loop_store import LoopStore
 from banditsrl.live.messages import read_message, write_message
 from banditsrl.live.programs import Programs
-from banditsrl.live.state_bytes import pack_state, unpack_state
+from banditsrl.live.state_bytes import digest_content, pack_state, unpack_state
 from banditsrl.live.store_address import open_store
 from banditsrl.numerics.precision import in_float64
 from banditsrl.numerics.process import silence_xla
@@ -110,9 +110,10 @@ class TrainingDesk:
         except Exception as error:  # the learner says what went wrong, and the loop goes on
             return {"error": f"{type(error).__name__}: {error}"}, b""
         changed = pack_state(after)
+        is_new = digest_content(changed) != digest_content(pack_state(before))
         found = self._programs.policy.report(after)
         report = {name: _plain(value) for name, value in found.items()}
-        return {"changed": changed != pack_state(before), "report": report}, changed
+        return {"changed": is_new, "report": report}, changed
 
     def _refresh(self, state: State, task: dict[str, Any]) -> State:
         history = None
