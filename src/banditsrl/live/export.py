@@ -1,8 +1,8 @@
 """How does a log leave a loop, and come into another? As a table with one row per decision.
 
 A file ends in .jsonl (one JSON object per line) or in .parquet. A row has the id, the time, the
-context, the actions that were available, the action, the pmf that it was drawn from, the certificate,
-whether it was an audit, the model version, and the reward once it counts.
+context, the available actions, the action, the pmf that it was drawn from, the certificate, whether
+it was an audit, the model version, and the reward once it counts.
 """
 
 import json
@@ -31,7 +31,8 @@ def export_decisions(store: LoopStore, loop: str, path: Path) -> int:
 
 def iterate_rows(store: LoopStore, loop: str) -> Iterator[dict[str, Any]]:
     """Go through all decisions, in the order of the log, as plain values."""
-    position, rows = 0, [()] * BATCH
+    position = 0
+    rows: list[tuple[Any, ...]] = [()] * BATCH
     while len(rows) == BATCH:
         with store.read() as cursor:
             rows = cursor.execute(
@@ -105,12 +106,15 @@ NESTED = ("context", "available", "pmf", "certificate")
 
 
 def _write_parquet(store: LoopStore, loop: str, path: Path) -> int:
-    import polars as pl  # noqa: PLC0415  (only exports need it)
+    import polars as pl
 
-    schema = {name: pl.String for name in ("id", "action", "mode", "shadow", "status", *NESTED)}
-    schema |= {name: pl.Float64 for name in ("time", "probability", "reward", "rewarded")}
-    schema |= {name: pl.Int64 for name in ("position", "model")}
-    schema |= {name: pl.Boolean for name in ("audit", "explored", "deferred")}
+    kinds: dict[Any, tuple[str, ...]] = {
+        pl.String: ("id", "action", "mode", "shadow", "status", *NESTED),
+        pl.Float64: ("time", "probability", "reward", "rewarded"),
+        pl.Int64: ("position", "model"),
+        pl.Boolean: ("audit", "explored", "deferred"),
+    }
+    schema = {name: kind for kind, names in kinds.items() for name in names}
     rows = [
         {name: json.dumps(value) if name in NESTED else value for name, value in row.items()}
         for row in iterate_rows(store, loop)
@@ -122,7 +126,7 @@ def _write_parquet(store: LoopStore, loop: str, path: Path) -> int:
 
 
 def _read_parquet(path: Path) -> Iterator[dict[str, Any]]:
-    import polars as pl  # noqa: PLC0415  (only exports need it)
+    import polars as pl
 
     for row in pl.read_parquet(path).iter_rows(named=True):
         yield {k: json.loads(v) if k in NESTED and v else v for k, v in row.items()}

@@ -94,7 +94,7 @@ class ModelShelf:
         return None
 
 
-PLAIN_FIELDS = ("mode", "position", "revision", "rounds", "model", "trained", "pinned")
+PLAIN_FIELDS = ("mode", "position", "revision", "rounds", "model", "trained", "erased", "pinned")
 
 
 def _to_fold(header: dict[str, Any], state: State) -> Fold:

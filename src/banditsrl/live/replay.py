@@ -29,7 +29,8 @@ from banditsrl.live.trainer import Trainer
 SHOWN_DIFFERENCES = 20
 """Differences that are listed; all of them are counted."""
 
-BY_KNOWLEDGE = f"""SELECT {COLUMNS} FROM decisions WHERE loop = ? AND context IS NOT NULL AND
+BY_KNOWLEDGE = f"""SELECT {COLUMNS} FROM decisions WHERE loop = ? AND context IS NOT NULL
+    AND mode <> 'import' AND
     (known > ? OR (known = ? AND position > ?)) ORDER BY known, position LIMIT ?"""  # noqa: S608
 
 
