@@ -1,6 +1,6 @@
 """A shop that asks a live loop which offer to show, with simulated visitors and a dashboard.
 
-    python examples/shop.py --minutes 240 --visitors 300
+    python examples/shop.py --minutes 120 --visitors 200
 
 The service runs on this machine, and visitors reach it over HTTP as they would reach a real one.
 Their time is simulated: a minute passes as soon as its visitors have been served. Half-way through
@@ -12,6 +12,9 @@ import http.client
 import json
 import tempfile
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -96,7 +99,7 @@ class Client:
 
 
 def serve_minute(client: Client, visitors: Visitors, n: int) -> float:
-    """Decide for the visitors of one minute, report their rewards, and return the mean reward."""
+    """Decide for the visitors of one minute, report their ratings, and return the mean rating."""
     contexts = visitors.arrive(n)
     asked = {"decisions": [{"context": context} for context in contexts]}
     made = client.post("/v1/decide/batch", asked)["decisions"]
@@ -108,37 +111,58 @@ def serve_minute(client: Client, visitors: Visitors, n: int) -> float:
     return float(np.mean([value or 0.0 for value in answers]))
 
 
+@dataclass(frozen=True)
+class Shop:
+    """A shop that has opened: where its dashboard is, its loop, its clock and its visitors."""
+
+    address: str
+    loop: Loop
+    clock: SimulatedClock
+    visitors: Visitors
+
+    def run(self, minutes: int, n: int) -> list[float]:
+        """Serve n visitors in each minute and return the mean rating of each minute."""
+        client, ratings = Client(self.address), []
+        for minute in range(minutes):
+            self.visitors.taste = BEFORE if minute < minutes // 2 else AFTER
+            ratings.append(serve_minute(client, self.visitors, n))
+            self.clock.now += 60.0
+        return ratings
+
+
+@contextmanager
+def open_shop(minutes: int, policy: str, port: int) -> Iterator[Shop]:
+    """Start the service of a shop whose visitors come in so many minutes before now."""
+    clock = SimulatedClock(minutes)
+    with tempfile.TemporaryDirectory() as folder:
+        loop = Loop.create(Path(folder) / "shop.db", make_config(policy), clock=clock)
+        with HttpService([lambda: loop], port=port).run_beside() as address:
+            yield Shop(address, loop, clock, Visitors(seed=7))
+
+
 def main(
-    minutes: int = 240,
-    visitors: int = 300,
+    minutes: int = 120,
+    visitors: int = 200,
     policy: str = "glrt-linucb",
     *,
     port: int = 8080,
     stay: bool = False,
 ) -> list[float]:
-    """Serve all visitors and return the mean reward of each minute."""
-    clock, people = SimulatedClock(minutes), Visitors(seed=7)
-    with tempfile.TemporaryDirectory() as folder:
-        loop = Loop.create(Path(folder) / "shop.db", make_config(policy), clock=clock)
-        service = HttpService([lambda: loop], port=port)
-        with service.run_beside() as address:
-            print(f"The dashboard is at {address}/", flush=True)
-            client, rewards = Client(address), []
-            for minute in range(minutes):
-                people.taste = BEFORE if minute < minutes // 2 else AFTER
-                rewards.append(serve_minute(client, people, visitors))
-                clock.now += 60.0
-            print(f"{minutes * visitors:,} visitors were served. {loop.trust()}", flush=True)
-            while stay:
-                time.sleep(1.0)
-    return rewards
+    """Serve all visitors and return the mean rating of each minute."""
+    with open_shop(minutes, policy, port) as shop:
+        print(f"The dashboard is at {shop.address}/", flush=True)
+        ratings = shop.run(minutes, visitors)
+        print(f"{minutes * visitors:,} visitors were served. {shop.loop.trust()}", flush=True)
+        while stay:
+            time.sleep(1.0)
+    return ratings
 
 
 def parse() -> argparse.Namespace:
     """Return the options of the command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--minutes", type=int, default=240, help="simulated minutes")
-    parser.add_argument("--visitors", type=int, default=300, help="visitors in each minute")
+    parser.add_argument("--minutes", type=int, default=120, help="simulated minutes")
+    parser.add_argument("--visitors", type=int, default=200, help="visitors in each minute")
     parser.add_argument("--policy", default="glrt-linucb", help="name of a policy")
     parser.add_argument("--port", type=int, default=8080, help="port of the service; 0: any")
     parser.add_argument("--stay", action="store_true", help="go on serving the dashboard")

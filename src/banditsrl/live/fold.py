@@ -44,6 +44,7 @@ class PendingTraining:
     position: int
     rounds: int
     state: State
+    erased: int  # position of the last erasure before it
     since: _Chain | None = None
 
     def rounds_since(self) -> list[LearnedRound]:
@@ -71,6 +72,7 @@ class Fold:
     rounds: int = 0  # rounds learned
     model: int = 0
     trained: int = 0  # rounds at the start of the last training that was finished
+    erased: int = 0  # position of the last erasure
     pinned: bool = False  # a version was put back by hand, so nothing is trained
     pending: PendingTraining | None = None
 
@@ -86,11 +88,12 @@ class Fold:
         if record.kind == "settings":
             mode, pinned = body.get("mode", self.mode), body.get("pinned", self.pinned)
             return replace(after, mode=mode, pinned=pinned, revision=record.position)
+        if record.kind == "erasure":
+            after = replace(after, erased=record.position)
         if record.kind in ("training", "unchanged", "abandoned", "published"):
             return after._train(record, programs, models)
         if record.kind == "promoted":
-            state = _put_back(programs.policy, self.state, models(body["version"], None))
-            return replace(after, state=state, model=body["version"], pinned=True, pending=None)
+            return after._put_back(body["version"], programs.policy, models)
         return after
 
     def _learn(self, one: LearnedRound, programs: Programs) -> "Fold":
@@ -102,7 +105,7 @@ class Fold:
 
     def _train(self, record: LogRecord, programs: Programs, models: ModelSource) -> "Fold":
         if record.kind == "training":
-            pending = PendingTraining(record.position, self.rounds, self.state)
+            pending = PendingTraining(record.position, self.rounds, self.state, self.erased)
             return replace(self, pending=pending)
         pending_now = self.pending
         if pending_now is None or pending_now.position != record.body["trained_at"]:
@@ -119,6 +122,13 @@ class Fold:
             state = programs.learn(state, one)
         version = record.body["version"]
         return replace(self, state=state, model=version, pending=None, trained=pending_now.rounds)
+
+    def _put_back(self, version: int, policy: Policy[Any], models: ModelSource) -> "Fold":
+        """Return what is known with an older model; what the audits have shown is kept."""
+        state = models(version, None)
+        if isinstance(policy, Watched):
+            state = self.state._replace(inner=state.inner, n_refreshed=state.n_refreshed)
+        return replace(self, state=state, model=version, pinned=True, pending=None)
 
     def wants_training(self, policy: Policy[Any]) -> bool:
         """Return whether a phase has ended since the last training."""
@@ -151,10 +161,3 @@ def next_end_after(growth: float, step: int, longest: int | None) -> int:
             return end + longest * ((step - end) // longest + 1)
         end = following
     return end
-
-
-def _put_back(policy: Policy[Any], current: State, model: State) -> State:
-    """Return the state with an older model; what the audits have shown is kept."""
-    if isinstance(policy, Watched):
-        return current._replace(inner=model.inner, n_refreshed=model.n_refreshed)
-    return model

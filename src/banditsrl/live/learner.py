@@ -46,8 +46,10 @@ class Learner:
         shelf: ModelShelf,
         trainer: Trainer,
         clock: Callable[[], float],
+        may_lead: bool,
     ) -> None:
-        self.leads, self.trouble = False, ""
+        self.leads, self.trouble = may_lead and store.lead(config.name), ""
+        self._may_lead = may_lead
         self._store, self._config, self._programs = store, config, programs
         self._follower, self._writer, self._shelf = follower, writer, shelf
         self._trainer, self._clock = trainer, clock
@@ -75,7 +77,7 @@ class Learner:
                 self._writer.write(partial(change, time=self._clock()))
 
     def _run(self) -> None:
-        while not self._ends:
+        while self._may_lead and not self._ends:
             self._work.wait(TICK_SECONDS)
             try:
                 self.leads = self._store.lead(self._config.name)

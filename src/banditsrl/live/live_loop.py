@@ -14,29 +14,21 @@ from typing import Any
 from banditsrl.arguments import count, one_of
 from banditsrl.errors import InvalidArgument, InvalidType
 from banditsrl.live.decide_requests import read_request
-from banditsrl.live.decision_rows import to_decision
 from banditsrl.live.encoder import plain_context
+from banditsrl.live.erasure import find_subject
+from banditsrl.live.export import export_decisions
 from banditsrl.live.loop_changes import add_action_change, promote_model, set_settings
 from banditsrl.live.loop_config import MODES, LoopConfig, RewardRule, check_name, read_config
 from banditsrl.live.loop_engine import Clock, LoopEngine, closing_on_error
 from banditsrl.live.loop_opening import Progress, create_loop, find_config
-from banditsrl.live.loop_queries import (
-    describe_outcome,
-    find_decision,
-    last_decisions,
-    list_models,
-    read_counts,
-    read_history,
-    read_log,
-)
-from banditsrl.live.loop_trust import LoopTrust, explain_decision, judge_trust
+from banditsrl.live.loop_reader import LoopReader
 from banditsrl.live.programs import Programs
 from banditsrl.live.records import Decision, Settlement
 from banditsrl.live.reward_rules import add_activation, add_reward
 from banditsrl.live.store_address import open_store
 
 
-class Loop:
+class Loop(LoopReader):
     """One learning problem in an application: its decisions, its rewards and what it has learned.
 
     Use `Loop.create` once, and `Loop.open` afterwards; `close` it, or use it in a `with` block.
@@ -55,10 +47,6 @@ class Loop:
         ...         loop.reward(decision.id, 1.0).reason
         'The reward counts.'
     """
-
-    def __init__(self, engine: LoopEngine) -> None:
-        self._engine = engine
-        self.config, self.name = engine.config, engine.config.name
 
     @classmethod
     def create(
@@ -95,10 +83,12 @@ class Loop:
         clock: Clock = time.time,
         replica: int = 0,
         warm_up: bool = True,
+        learner: bool = True,
         progress: Progress | None = None,
     ) -> "Loop":
         """Open a loop of a store; the name is needed if the store has several.
 
+        With ``learner=False`` this process leaves training and expiries to other processes.
         `progress` is called now and then with the position reached, the last position and an
         estimate of the seconds left, if the loop has to be computed from a long log.
         """
@@ -106,7 +96,7 @@ class Loop:
         with closing_on_error(store):
             config = find_config(store, name)
             programs = Programs(config)
-            how: dict[str, Any] = {"warm_up": warm_up, "progress": progress}
+            how: dict[str, Any] = {"warm_up": warm_up, "progress": progress, "learns": learner}
             return cls(LoopEngine(store, config, programs, clock, replica, **how))
 
     # Decisions and rewards.
@@ -181,53 +171,7 @@ class Loop:
         now = self._engine.clock()
         return self._engine.write(partial(add_activation, rule=self.config.reward, id=id, time=now))
 
-    # What is in the log.
-
-    def decision(self, id: str) -> Decision:  # noqa: A002
-        """Return a decision by its id."""
-        return to_decision(find_decision(self._engine.store, self.name, id), self.name)
-
-    def outcome(self, id: str) -> dict[str, Any]:  # noqa: A002
-        """Return what became of a decision: status, value, settled_at (a position) and time."""
-        return describe_outcome(find_decision(self._engine.store, self.name, id))
-
-    def decisions(self, last: int = 50) -> list[Decision]:
-        """Return the last decisions, the newest first."""
-        rows = last_decisions(self._engine.store, self.name, count("last", last))
-        return [to_decision(row, self.name) for row in rows]
-
-    def log(self, after: int = 0, limit: int = 1000) -> list[dict[str, Any]]:
-        """Return records behind a position: position, kind, time, id and body."""
-        count("after", after, 0)
-        return read_log(self._engine.store, self.name, after, count("limit", limit))
-
-    def history(self, bins: int = 200) -> list[dict[str, Any]]:
-        """Return counts, mean rewards and shares over time, in at most so many bins."""
-        return read_history(self._engine.store, self.name, count("bins", bins))
-
-    def models(self) -> list[dict[str, Any]]:
-        """Return the versions of the model, the oldest first, and which one is current."""
-        return list_models(self._engine.store, self.name, self._engine.fold.model)
-
-    def status(self) -> dict[str, Any]:
-        """Return where the loop stands: positions, rounds, what waits and what runs."""
-        return self._engine.status()
-
-    def trust(self) -> LoopTrust:
-        """Return what the certificates are worth so far; `print` it for a sentence."""
-        engine = self._engine
-        counts = read_counts(engine.store, self.name)
-        return judge_trust(engine.programs.policy, engine.fold.state, counts)
-
-    def explain(self, id: str) -> dict[str, Any]:  # noqa: A002
-        """Return why a decision was made, in numbers and in sentences."""
-        return explain_decision(find_decision(self._engine.store, self.name, id), self.name)
-
     # Changes.
-
-    def actions(self) -> list[dict[str, Any]]:
-        """Return all actions that the loop ever had: name, state, slot and columns."""
-        return [dict(entry.__dict__) for entry in self._engine.fold.actions.values()]
 
     def add_action(self, name: str, columns: Mapping[str, Any] | None = None) -> None:
         """Add an action in a spare slot."""
@@ -252,11 +196,6 @@ class Loop:
         now = self._engine.clock()
         self._engine.change(partial(add_action_change, config=self.config, change=change, time=now))
 
-    @property
-    def mode(self) -> str:
-        """The mode: "learn", "shadow" or "frozen"."""
-        return self._engine.fold.mode
-
     def set_mode(self, mode: str) -> None:
         """Change the mode."""
         settings = {"mode": one_of("mode", mode, MODES)}
@@ -276,6 +215,23 @@ class Loop:
         now = self._engine.clock()
         self._engine.change(partial(set_settings, settings={"pinned": False}, time=now))
 
+    def erase(
+        self,
+        ids: Iterable[str] | None = None,
+        *,
+        column: str | None = None,
+        value: Any = None,
+    ) -> int:
+        """Erase the contexts of decisions, by their ids or by the value of a column.
+
+        What was learned from them stays. Returns how many contexts were erased.
+        """
+        if (ids is None) == (column is None):
+            raise InvalidArgument(f"one of ids and column must be given, got {ids} and {column}.")
+        if column is not None:
+            ids = find_subject(self._engine.store, self.name, column, value)
+        return self._engine.erase(list(ids or ()))
+
     # Its life.
 
     def flush(self) -> None:
@@ -285,6 +241,14 @@ class Loop:
     def warm_up(self) -> None:
         """Compile everything that requests need."""
         self._engine.warm_up()
+
+    def export(self, path: str | Path) -> int:
+        """Write one row per decision to a .jsonl or .parquet file; return how many there are."""
+        return export_decisions(self._engine.store, self.name, Path(path))
+
+    def import_decisions(self, path: str | Path) -> int:
+        """Learn from decisions in an exported file; return how many were not known before."""
+        return self._engine.import_file(Path(path))
 
     def backup(self, path: str | Path) -> None:
         """Copy the whole store to a new file while the loop runs."""

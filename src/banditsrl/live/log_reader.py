@@ -74,5 +74,5 @@ def _to_round(row: tuple[Any, ...]) -> LearnedRound:
         representation=representation,
         audited=bool(audited),
         reward=value,
-        by_policy=mode != "shadow",
+        by_policy=mode not in ("shadow", "import"),
     )

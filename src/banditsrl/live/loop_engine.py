@@ -3,6 +3,8 @@
 import contextlib
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from pathlib import Path
 from typing import Any, TypeVar
 
 from banditsrl.arguments import count
@@ -11,10 +13,13 @@ from banditsrl.live.chooser import Chooser, log_decisions
 from banditsrl.live.decide_requests import DecideRequest
 from banditsrl.live.decision_rows import DecisionRow, to_decision
 from banditsrl.live.encoder import Encoder
+from banditsrl.live.erasure import erase_contexts
+from banditsrl.live.export import read_export
 from banditsrl.live.fold import Fold, first_fold
 from banditsrl.live.follower import Follower
 from banditsrl.live.learner import Learner
 from banditsrl.live.ledger import Ledger, Stale
+from banditsrl.live.log_import import LogImporter, import_rows
 from banditsrl.live.log_reader import read_position
 from banditsrl.live.loop_config import LoopConfig
 from banditsrl.live.loop_opening import Progress, catch_up, count_opening
@@ -27,6 +32,9 @@ from banditsrl.live.trainer import Trainer
 from banditsrl.live.writer import Writer
 
 T = TypeVar("T")
+
+IMPORTED_AT_ONCE = 200
+"""Decisions in one transaction of an import."""
 
 Clock = Callable[[], float]
 """Returns the time in seconds since 1970."""
@@ -44,6 +52,7 @@ class LoopEngine:
         replica: int,
         *,
         warm_up: bool,
+        learns: bool = True,
         progress: Progress | None = None,
     ) -> None:
         self.store, self.config, self.clock = store, config, clock
@@ -59,10 +68,10 @@ class LoopEngine:
         self._chooser = Chooser(config, programs, replica=replica, opening=opening, clock=clock)
         self._follower = Follower(store, config.name, fold, changed=lambda: None, **ways)
         self._writer = Writer(store, config.name, self._follower.wake)
-        self._learner = self._start_learner()
+        self._learner = self._start_learner(learns)
         self._closing, self._closed = threading.Lock(), False
 
-    def _start_learner(self) -> Learner:
+    def _start_learner(self, learns: bool) -> Learner:
         return Learner(
             self.store,
             self.config,
@@ -72,6 +81,7 @@ class LoopEngine:
             shelf=self.shelf,
             trainer=self._trainer,
             clock=self.clock,
+            may_lead=learns,
         )
 
     @property
@@ -140,6 +150,31 @@ class LoopEngine:
             position = read_position(cursor, self.config.name)
         self._follower.wake(position)
         self._follower.wait_for(position)
+
+    def erase(self, ids: Sequence[str]) -> int:
+        """Erase contexts, and return how many; see `erasure`."""
+        n, found = 0, -1
+        while found:
+            self.flush()
+            fold = self.fold
+            if fold.pending is None:
+                self.shelf.save_snapshot(fold, self.clock())
+            change = partial(erase_contexts, config=self.config, ids=ids, known=fold.position)
+            found = self._writer.write(partial(change, time=self.clock()))
+            n += found
+        self.flush()
+        self.shelf.save_snapshot(self.fold, self.clock())
+        return n
+
+    def import_file(self, path: Path) -> int:
+        """Learn from decisions in a file, and return how many were new; see `log_import`."""
+        importer, n = LogImporter(self.config, self.fold.actions), 0
+        rows = [importer.read(row) for row in read_export(path)]
+        for first in range(0, len(rows), IMPORTED_AT_ONCE):
+            some = rows[first : first + IMPORTED_AT_ONCE]
+            n += self._writer.write(partial(import_rows, rows=some, time=self.clock()))
+        self.flush()
+        return n
 
     def warm_up(self) -> None:
         """Compile everything that requests need."""

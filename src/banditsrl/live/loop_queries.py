@@ -6,7 +6,9 @@ from typing import Any
 
 from banditsrl.errors import NotFound
 from banditsrl.live.decision_rows import SELECT, SETTLED, DecisionRow
+from banditsrl.live.encoder import change_actions, first_actions
 from banditsrl.live.ledger import MINUTE
+from banditsrl.live.loop_config import LoopConfig
 from banditsrl.live.loop_store import LoopStore
 
 
@@ -141,4 +143,39 @@ def _describe_bin(time: float, rows: list[tuple[Any, ...]]) -> dict[str, Any]:
         "actions": {row[0]: int(row[1]) / share for row in rows if row[1]},
         "alarms": [],
         "versions": [],
+    }
+
+
+def describe_loop(store: LoopStore, config: LoopConfig) -> dict[str, Any]:
+    """Return where a loop stands, from the store alone."""
+    loop, table = config.name, first_actions(config)
+    with store.read() as cursor:
+        position, mode, waiting = cursor.execute(
+            "SELECT position, mode, waiting FROM loops WHERE name = ?", (loop,)
+        )[0]
+        changes = cursor.execute(
+            "SELECT kind, body FROM records WHERE loop = ? AND kind NOT IN ('decision', 'reward', "
+            "'expiry', 'activation') AND kind IN ('actions', 'published', 'promoted') "
+            "ORDER BY position",
+            (loop,),
+        )
+    model = 0
+    for kind, text in changes:
+        body = json.loads(text)
+        if kind == "actions":
+            table = change_actions(table, body, config.n_slots)
+        else:
+            model = body["version"]
+    return {
+        "name": loop,
+        "policy": config.policy,
+        "mode": mode,
+        "position": position,
+        "waiting": waiting,
+        "counts": read_counts(store, loop),
+        "actions": {entry.name: entry.state for entry in table.values()},
+        "models": [
+            {name: row[name] for name in ("version", "rounds", "published_at", "current")}
+            for row in list_models(store, loop, model)
+        ],
     }

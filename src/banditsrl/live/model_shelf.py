@@ -79,13 +79,13 @@ class ModelShelf:
                 (self._loop, self._loop, KEPT_SNAPSHOTS),
             )
 
-    def find_snapshot(self, *, last: int | None = None) -> Fold | None:
-        """Return the newest snapshot that this version can use, or None."""
+    def find_snapshot(self, *, first: int = 0) -> Fold | None:
+        """Return the newest snapshot behind a position that this version can use, or None."""
         with self._store.read() as cursor:
             found = cursor.execute(
                 "SELECT header, state FROM snapshots WHERE loop = ? AND settings = ? "
-                "AND position <= ? ORDER BY position DESC",
-                (self._loop, self.settings, 2**62 if last is None else last),
+                "AND position >= ? ORDER BY position DESC",
+                (self._loop, self.settings, first),
             )
         for header, content in found:
             state = unpack_state(bytes(content), self._programs.policy)
@@ -94,7 +94,7 @@ class ModelShelf:
         return None
 
 
-PLAIN_FIELDS = ("mode", "position", "revision", "rounds", "model", "trained", "pinned")
+PLAIN_FIELDS = ("mode", "position", "revision", "rounds", "model", "trained", "erased", "pinned")
 
 
 def _to_fold(header: dict[str, Any], state: State) -> Fold:

@@ -62,6 +62,7 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
             learned BIGINT NOT NULL,
             PRIMARY KEY (loop, id))""",
         "CREATE UNIQUE INDEX decision_positions ON decisions (loop, position)",
+        "CREATE INDEX decision_knowledge ON decisions (loop, known, position)",
         "CREATE INDEX waiting_decisions ON decisions (loop, deadline) WHERE status = 'waiting'",
         "CREATE INDEX learned_rounds ON decisions (loop, settled_at) WHERE learned = 1",
         """CREATE TABLE rewards (

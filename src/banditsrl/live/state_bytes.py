@@ -44,6 +44,12 @@ def pack_state(state: State) -> bytes:
     return archive.pack(header, [np.asarray(key_words(leaf)) for leaf in leaves])
 
 
+def digest_content(content: bytes) -> str:
+    """Return a digest of the arrays of a state, which two states share only if all bits agree."""
+    header, _ = archive.unpack(content)
+    return str(header["digest"])
+
+
 @in_float64
 def unpack_state(content: bytes, policy: Policy[Any]) -> State | None:
     """Return the state of a policy in bytes, or None if it cannot be used by this version."""

@@ -57,6 +57,7 @@ class Trainer:
     def train(self, pending: PendingTraining) -> TrainingResult:
         """Train from the state at the start of a training, and wait for the result."""
         task = {"position": pending.position, "rounds": pending.rounds}
+        task["erased"] = pending.erased
         with self._running:
             process = self._start()
             try:

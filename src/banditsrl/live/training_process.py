@@ -16,15 +16,16 @@ from numpy.typing import NDArray
 
 from banditsrl.core.history import BLOCK, History
 from banditsrl.core.policy import State
+from banditsrl.engines.local import compiled_programs
 from banditsrl.live.log_reader import BATCH, read_rounds
 from banditsrl.live.loop_config import LoopConfig, read_config
 from banditsrl.live.loop_store import LoopStore
 from banditsrl.live.messages import read_message, write_message
 from banditsrl.live.programs import Programs
-from banditsrl.live.state_bytes import pack_state, unpack_state
+from banditsrl.live.state_bytes import digest_content, pack_state, unpack_state
 from banditsrl.live.store_address import open_store
 from banditsrl.numerics.precision import in_float64
-from banditsrl.numerics.process import silence_xla
+from banditsrl.numerics.process import use_compilation_cache
 from banditsrl.serving.compiled import compiled
 
 NICENESS = 5
@@ -36,16 +37,16 @@ class RoundBuffer:
 
     def __init__(self, store: LoopStore, loop: str, n_columns: int) -> None:
         self._store, self._loop = store, loop
-        self._n, self._position = 0, 0
+        self._n, self._position, self._erased = 0, 0, 0
         self._contexts: NDArray[np.float64] = np.zeros((BLOCK, n_columns))
         self._actions: NDArray[np.int32] = np.zeros(BLOCK, dtype=np.int32)
         self._rewards: NDArray[np.float64] = np.zeros(BLOCK)
         self._certified: NDArray[np.bool_] = np.zeros(BLOCK, dtype=bool)
 
-    def read_until(self, position: int) -> None:
-        """Read the rounds that were learned up to a position."""
-        if position < self._position:
-            self._n, self._position = 0, 0
+    def read_until(self, position: int, erased: int) -> None:
+        """Read the rounds up to a position; all of them if contexts were erased meanwhile."""
+        if position < self._position or erased != self._erased:
+            self._n, self._position, self._erased = 0, 0, erased
         found: list[Any] = [None] * BATCH
         while len(found) == BATCH:
             with self._store.read() as cursor:
@@ -110,14 +111,15 @@ class TrainingDesk:
         except Exception as error:  # the learner says what went wrong, and the loop goes on
             return {"error": f"{type(error).__name__}: {error}"}, b""
         changed = pack_state(after)
+        is_new = digest_content(changed) != digest_content(pack_state(before))
         found = self._programs.policy.report(after)
         report = {name: _plain(value) for name, value in found.items()}
-        return {"changed": changed != pack_state(before), "report": report}, changed
+        return {"changed": is_new, "report": report}, changed
 
     def _refresh(self, state: State, task: dict[str, Any]) -> State:
         history = None
         if self._buffer is not None:
-            self._buffer.read_until(task["position"])
+            self._buffer.read_until(task["position"], task["erased"])
             history = self._buffer.history()
         key = self._programs.training_key(task["rounds"])
         with warnings.catch_warnings():
@@ -130,7 +132,7 @@ def main() -> None:
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     os.nice(NICENESS)
-    silence_xla()
+    use_compilation_cache(compiled_programs())
     setting, _ = read_message(sys.stdin.buffer)
     desk = TrainingDesk(setting["url"], read_config(setting["config"]))
     while True:
