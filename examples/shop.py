@@ -13,7 +13,7 @@ import json
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -97,6 +97,10 @@ class Client:
             raise RuntimeError(document["error"]["message"])
         return document
 
+    def close(self) -> None:
+        """Close the connection."""
+        self._connection.close()
+
 
 def serve_minute(client: Client, visitors: Visitors, n: int) -> float:
     """Decide for the visitors of one minute, report their ratings, and return the mean rating."""
@@ -122,11 +126,12 @@ class Shop:
 
     def run(self, minutes: int, n: int) -> list[float]:
         """Serve n visitors in each minute and return the mean rating of each minute."""
-        client, ratings = Client(self.address), []
-        for minute in range(minutes):
-            self.visitors.taste = BEFORE if minute < minutes // 2 else AFTER
-            ratings.append(serve_minute(client, self.visitors, n))
-            self.clock.now += 60.0
+        ratings = []
+        with closing(Client(self.address)) as client:
+            for minute in range(minutes):
+                self.visitors.taste = BEFORE if minute < minutes // 2 else AFTER
+                ratings.append(serve_minute(client, self.visitors, n))
+                self.clock.now += 60.0
         return ratings
 
 
