@@ -41,7 +41,7 @@ def make_config(policy: str) -> dict[str, Any]:
     return {
         "name": "shop",
         "actions": list(OFFERS),
-        "columns": {"age": "number", "member": "flag"},
+        "columns": {"age": "number", "country": {"category": ["fr", "de"]}},
         "policy": policy,
         "settings": {"sigma": NOISE},
         "reward": {"range": [0, 1], "wait": 1800, "default": 0},
@@ -70,9 +70,9 @@ class Visitors:
 
     def arrive(self, n: int) -> list[dict[str, Any]]:
         """Return the contexts of new visitors; age is between -1 and 1."""
-        ages, members = self._random.uniform(-1.0, 1.0, n), self._random.random(n) < 0.3
-        rows = zip(ages.tolist(), members.tolist(), strict=True)
-        return [{"age": age, "member": member} for age, member in rows]
+        ages = self._random.uniform(-1.0, 1.0, n).tolist()
+        countries = self._random.choice(["fr", "de"], n).tolist()
+        return [{"age": a, "country": c} for a, c in zip(ages, countries, strict=True)]
 
     def rate(self, context: dict[str, Any], offer: str) -> float | None:
         """Return how a visitor rates an offer, or None if nobody will ever know."""
@@ -140,8 +140,11 @@ def open_shop(minutes: int, policy: str, port: int) -> Iterator[Shop]:
     """Start the service of a shop whose visitors come in so many minutes before now."""
     clock = SimulatedClock(minutes)
     with tempfile.TemporaryDirectory() as folder:
-        loop = Loop.create(Path(folder) / "shop.db", make_config(policy), clock=clock)
-        with HttpService([lambda: loop], port=port).run_beside() as address:
+        store = Path(folder) / "shop.db"
+        with (
+            Loop.create(store, make_config(policy), clock=clock) as loop,
+            HttpService([lambda: loop], port=port).run_beside() as address,
+        ):
             yield Shop(address, loop, clock, Visitors(seed=7))
 
 

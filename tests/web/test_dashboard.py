@@ -131,7 +131,7 @@ def test_a_change_is_visible(browser: Any, shop: Any) -> None:
 
 def test_the_page_follows_what_happens(browser: Any, shop: Any) -> None:
     visit(browser, shop.address)
-    made = shop.loop.decide({"age": 0.0, "member": True}, id="the-newest-one")
+    made = shop.loop.decide({"age": 0.0, "country": "fr"}, id="the-newest-one")
     wait(
         browser, f"return document.getElementById('decision-rows').innerText.includes('{made.id}')"
     )
