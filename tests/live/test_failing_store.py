@@ -70,7 +70,7 @@ def test_a_decision_that_cannot_be_written_is_not_answered(
 ) -> None:
     loop, connection = failing
     connection.arm(1)
-    with pytest.raises(StoreUnavailable, match="cannot be used .disk I/O error"):
+    with pytest.raises(StoreUnavailable, match=r"cannot be used \(disk I/O error\)"):
         loop.decide({})
     n, n_answered = 0, 0
     while not n_answered:
