@@ -25,11 +25,11 @@ from banditsrl.live.live_loop import Loop
 from banditsrl.web.server import HttpService
 
 OFFERS = ("coffee", "tea", "cake", "bread")
-BEFORE = np.array([[0.7, 0.2], [0.45, -0.25], [0.25, 0.1], [0.15, 0.0]])
+BEFORE = np.array([[0.7, 0.2], [0.45, -0.25], [0.35, 0.1], [0.3, 0.0]])
 AFTER = BEFORE[[2, 3, 0, 1]]
 """Mean rating of an offer, from 0 to 1: at age 0, and what it gains by age 1."""
 
-NOISE = 0.15
+NOISE = 0.06
 """Standard deviation of the ratings of one offer by visitors of one kind."""
 
 SILENT = 0.02
@@ -151,7 +151,7 @@ def open_shop(minutes: int, policy: str, port: int) -> Iterator[Shop]:
 def main(
     minutes: int = 120,
     visitors: int = 200,
-    policy: str = "glrt-linucb",
+    policy: str = "glrt-egreedy",
     *,
     port: int = 8080,
     stay: bool = False,
@@ -171,7 +171,7 @@ def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--minutes", type=int, default=120, help="simulated minutes")
     parser.add_argument("--visitors", type=int, default=200, help="visitors in each minute")
-    parser.add_argument("--policy", default="glrt-linucb", help="name of a policy")
+    parser.add_argument("--policy", default="glrt-egreedy", help="name of a policy")
     parser.add_argument("--port", type=int, default=8080, help="port of the service; 0: any")
     parser.add_argument("--stay", action="store_true", help="go on serving the dashboard")
     return parser.parse_args()

@@ -70,7 +70,7 @@ def shop() -> Iterator[Any]:
     assert found.loader is not None
     module = importlib.util.module_from_spec(found)
     found.loader.exec_module(module)
-    with module.open_shop(MINUTES, "glrt-linucb", 0) as opened:
+    with module.open_shop(MINUTES, "glrt-egreedy", 0) as opened:
         opened.run(MINUTES, VISITORS)
         opened.loop.flush()
         yield opened

@@ -113,7 +113,7 @@ def test_tokens_are_made_listed_and_removed(folder: Path) -> None:
     ("words", "message"),
     [
         (
-            ("offers.yaml", "--store", "x.db", "--host", "0.0.0.0"),
+            ("offers.yaml", "--store", "x.db", "--host", "192.0.2.1"),
             "host must be a loopback address",
         ),
         (("missing.yaml", "--store", "x.db"), "missing.yaml"),
