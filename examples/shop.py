@@ -21,7 +21,7 @@ from urllib.parse import urlsplit
 
 import numpy as np
 
-from banditsrl.live.live_loop import Loop
+from banditsrl import Loop
 from banditsrl.web.server import HttpService
 
 OFFERS = ("coffee", "tea", "cake", "bread")
@@ -33,7 +33,7 @@ NOISE = 0.06
 """Standard deviation of the ratings of one offer by visitors of one kind."""
 
 SILENT = 0.02
-"""Share of visitors whose reward never comes; it counts as zero after half an hour."""
+"""Share of visitors who never rate; nothing is learned from them after half an hour."""
 
 
 def make_config(policy: str) -> dict[str, Any]:
@@ -44,9 +44,9 @@ def make_config(policy: str) -> dict[str, Any]:
         "columns": {"age": "number", "country": {"category": ["fr", "de"]}},
         "policy": policy,
         "settings": {"sigma": NOISE},
-        "reward": {"range": [0, 1], "wait": 1800, "default": 0},
+        "reward": {"range": [0, 1], "wait": 1800},
         "audit": 0.02,
-        "drift": 50_000,
+        "drift": 100_000,
         "spare_actions": 0,
     }
 

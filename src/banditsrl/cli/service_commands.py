@@ -78,9 +78,12 @@ def serve(
 
 def _open_or_create(store: str, path: Path, name: str, replica: int) -> Loop:
     try:
-        return Loop.open(store, name, replica=replica, warm_up=False)
+        loop = Loop.open(store, name, replica=replica, warm_up=False)
     except NotFound:
         return Loop.create(store, path, replica=replica, warm_up=False)
+    if loop.config != read_config(path):
+        print_message(f"The loop {name} keeps the configuration that it was made with, not {path}.")
+    return loop
 
 
 @token_app.command("new")
