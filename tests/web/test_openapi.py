@@ -16,7 +16,7 @@ schemathesis = pytest.importorskip("schemathesis", reason="no schemathesis: inst
 # still be refused.
 from schemathesis.specs.openapi.checks import positive_data_acceptance  # noqa: E402
 
-EXAMPLES = 15
+EXAMPLES = 10
 """Requests per operation: valid ones, and as many that are wrong in some way."""
 
 
