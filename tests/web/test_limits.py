@@ -62,12 +62,58 @@ def test_the_second_request_of_a_connection_has_a_deadline_too(
     place = urlsplit(str(client.base_url))
     with socket.create_connection((place.hostname, place.port), SECONDS) as connection:
         connection.sendall(f"GET /health HTTP/1.1\r\nHost: {place.netloc}\r\n\r\n".encode())
-        assert connection.recv(65536).startswith(b"HTTP/1.1 200")
+        assert receive(connection).startswith(b"HTTP/1.1 200")
         connection.sendall(b"GET /hea")
         received = b""
         while chunk := connection.recv(65536):
             received += chunk
-    assert b"HTTP/1.1 408" in received  # behind what was left of the first answer
+    assert received.startswith(b"HTTP/1.1 408")
+
+
+def test_the_rest_of_a_refused_request_has_a_deadline(
+    start: Callable[..., Any], loop: FakeLoop
+) -> None:
+    client = start(loop, limits=Limits(header_seconds=0.3, keep_alive_seconds=60))
+    place = urlsplit(str(client.base_url))
+    lines = f"POST /v1/models/resume?x=1 HTTP/1.1\r\nHost: {place.netloc}\r\nContent-Length: 9000"
+    with socket.create_connection((place.hostname, place.port), SECONDS) as connection:
+        connection.sendall(lines.encode() + b"\r\n\r\n")
+        assert receive(connection).startswith(b"HTTP/1.1 422")
+        with pytest.raises(ConnectionError):
+            drip(connection)
+
+
+def receive(connection: socket.socket) -> bytes:
+    """Return one answer, which may come in several parts; its body is a JSON object."""
+    received = b""
+    while not received.endswith(b"}"):
+        received += connection.recv(65536)
+    return received
+
+
+def drip(connection: socket.socket) -> None:
+    """Send one byte at a time until the other side has had enough."""
+    end = time.monotonic() + SECONDS
+    while time.monotonic() < end:
+        connection.sendall(b"a")
+        time.sleep(0.05)
+
+
+def test_a_refused_request_whose_body_comes_later_keeps_its_connection(
+    start: Callable[..., Any], loop: FakeLoop
+) -> None:
+    client = start(loop, limits=Limits(header_seconds=0.5))
+    place = urlsplit(str(client.base_url))
+    lines = f"POST /v1/models/resume?x=1 HTTP/1.1\r\nHost: {place.netloc}\r\nContent-Length: 4"
+    with socket.create_connection((place.hostname, place.port), SECONDS) as connection:
+        connection.sendall(lines.encode() + b"\r\n\r\n")
+        assert receive(connection).startswith(b"HTTP/1.1 422")
+        connection.sendall(b"ab")
+        time.sleep(0.1)
+        connection.sendall(b"cd")
+        time.sleep(1.0)  # idle, and longer than headers may take
+        connection.sendall(f"GET /health HTTP/1.1\r\nHost: {place.netloc}\r\n\r\n".encode())
+        assert receive(connection).startswith(b"HTTP/1.1 200")
 
 
 def test_a_connection_that_sends_nothing_is_closed(

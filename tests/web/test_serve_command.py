@@ -16,6 +16,7 @@ import httpx
 import pytest
 
 from banditsrl.cli import main
+from banditsrl.cli.service_commands import _open_or_create
 from banditsrl.live.live_loop import Loop
 
 SECONDS = 120.0
@@ -143,6 +144,20 @@ def test_mistakes_are_one_sentence(
     assert status == 2
     assert message in " ".join(err.split())
     assert not (folder / "x.db").exists()
+
+
+def test_a_loop_keeps_the_configuration_that_it_was_made_with(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, store = folder / "offers.yaml", str(folder / "offers.db")
+    _open_or_create(store, path, "offers", 0).close()
+    _open_or_create(store, path, "offers", 0).close()
+    assert capsys.readouterr().err == ""
+    path.write_text(CONFIG.replace("[red, green]", "[red, green, blue]"))
+    with _open_or_create(store, path, "offers", 0) as loop:
+        assert [action["name"] for action in loop.actions()] == ["red", "green"]
+    said = " ".join(capsys.readouterr().err.split())
+    assert said.startswith("The loop offers keeps the configuration that it was made with")
 
 
 def test_the_shop_of_the_examples_runs(folder: Path) -> None:

@@ -21,6 +21,7 @@ class TimedProtocol(H11Protocol):
 
     header_seconds = 10.0
     _deadline: asyncio.TimerHandle | None = None
+    _is_rest = False  # whether the clock runs for the rest of a body that nobody reads
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Start the clock: a client that connects must send a request."""
@@ -33,12 +34,19 @@ class TimedProtocol(H11Protocol):
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """Stop the clock when the headers are complete, and start it when the next ones begin."""
+        """Stop the clock when the headers are complete, and start it when the next ones begin.
+
+        A request may be refused before its body has come. The rest of it is not read, and must end
+        within the same time.
+        """
         super().data_received(data)
-        if self.conn.their_state is not h11.IDLE or self.transport.is_closing():
+        is_rest = self.conn.our_state is h11.DONE and self.conn.their_state is h11.SEND_BODY
+        waits = is_rest or self.conn.their_state is h11.IDLE
+        if not waits or is_rest != self._is_rest or self.transport.is_closing():
             self._stop_clock()
-        elif self._deadline is None:
+        if (is_rest or (waits and not self._is_rest)) and self._deadline is None:
             self._start_clock()
+        self._is_rest = is_rest
 
     def send_400_response(self, msg: str) -> None:
         """Refuse what is not HTTP, or has too large headers."""
@@ -54,7 +62,9 @@ class TimedProtocol(H11Protocol):
 
     def _give_up(self) -> None:
         self._deadline = None
-        if self.conn.our_state is h11.IDLE and not self.transport.is_closing():
+        if self._is_rest:
+            self.transport.close()
+        elif self.conn.our_state is h11.IDLE and not self.transport.is_closing():
             self._refuse(408, f"The headers must arrive within {self.header_seconds:g} seconds.")
 
     def _refuse(self, status: int, sentence: str) -> None:
