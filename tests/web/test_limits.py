@@ -87,7 +87,9 @@ def receive(connection: socket.socket) -> bytes:
     """Return one answer, which may come in several parts; its body is a JSON object."""
     received = b""
     while not received.endswith(b"}"):
-        received += connection.recv(65536)
+        chunk = connection.recv(65536)
+        assert chunk, received
+        received += chunk
     return received
 
 
