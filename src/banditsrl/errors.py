@@ -51,3 +51,7 @@ class Conflict(LoopError, ValueError):
 
 class StoreUnavailable(LoopError, OSError):
     """The store could not be written or read, so nothing was answered."""
+
+
+class TrainingFailed(LoopError, RuntimeError):
+    """The process that trains ended without an answer, or could not train."""

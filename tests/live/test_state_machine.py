@@ -183,7 +183,7 @@ class LoopMachine(RuleBasedStateMachine):
 
 TestLoopMachine = LoopMachine.TestCase
 TestLoopMachine.settings = settings(
-    max_examples=20,
+    max_examples=15,
     stateful_step_count=25,
     deadline=None,
     derandomize=True,

@@ -96,6 +96,8 @@ class Follower:
             records = read_changes(cursor, self._loop, fold.position, last)
         for record in records:
             fold = fold.apply(record, self._programs, self._models)
+        if any(record.kind in ("published", "promoted") for record in records):
+            self._programs.warm_up(fold.state)  # its arrays may have other shapes than before
         is_full = len(records) == BATCH
         self._publish(fold if is_full else replace(fold, position=last))
         return is_full

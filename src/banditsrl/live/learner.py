@@ -48,7 +48,8 @@ class Learner:
         clock: Callable[[], float],
         may_lead: bool,
     ) -> None:
-        self.leads, self.trouble = may_lead and store.lead(config.name), ""
+        self.leads = may_lead and store.lead(config.name)
+        self._trouble, self._failure = "", ""
         self._may_lead = may_lead
         self._store, self._config, self._programs = store, config, programs
         self._follower, self._writer, self._shelf = follower, writer, shelf
@@ -60,6 +61,11 @@ class Learner:
         self._retry_at = 0.0
         self._thread = threading.Thread(target=self._run, name="learner", daemon=True)
         self._thread.start()
+
+    @property
+    def trouble(self) -> str:
+        """What went wrong last, if it is not mended yet."""
+        return self._trouble or self._failure
 
     def close(self) -> None:
         """End the thread and the training, which is started again when the loop is opened."""
@@ -83,8 +89,9 @@ class Learner:
                 self.leads = self._store.lead(self._config.name)
                 if self.leads and not self._ends:
                     self._tick()
+                self._trouble = ""
             except Exception as error:  # it must go on, and `status` shows what is wrong
-                self.trouble = str(error)
+                self._trouble = str(error)
 
     def _tick(self) -> None:
         self._expire()
@@ -136,10 +143,10 @@ class Learner:
             if pending is None or pending.position != position:
                 return  # another version was put back meanwhile
             self._publish(pending, self._trainer.train(pending))
-            self.trouble = ""
+            self._failure = ""
         except LoopError as error:
             if not self._ends:
-                self.trouble = str(error)
+                self._failure = str(error)
                 self._retry_at = time.monotonic() + RETRY_SECONDS
 
     def _publish(self, pending: PendingTraining, result: TrainingResult) -> None:
