@@ -1,4 +1,4 @@
-# make demo | test | check | bench | parity | docs | bench-peers
+# make demo | live | test | check | bench | parity | docs | bench-peers
 #
 # Everything is installed into .venv. `make demo` installs the dependencies of the package only; the
 # other targets add the tools that they need.
@@ -20,10 +20,16 @@ EXTRA         = $$($(BIN)/python -c "$(PROJECT); print(*[r.replace(' ', '') for 
 # level takes half the time.
 QUICK_COMPILER := XLA_FLAGS="$(XLA_FLAGS) --xla_cpu_use_fusion_emitters=false --xla_backend_optimization_level=1 --xla_cpu_parallel_codegen_split_count=1"
 
-.PHONY: demo test check bench parity docs bench-peers clean
+.PHONY: demo live test check bench parity docs bench-peers clean
 
 demo: $(VENV)/package.stamp
 	$(BIN)/banditsrl reproduce vardim --panel realizable --scale quick --out results
+
+# A service with simulated visitors; its dashboard stays until Ctrl+C. LIVE bounds the visit, for
+# example LIVE="--minutes 10 --visitors 50".
+LIVE ?= --stay
+live: $(VENV)/package.stamp $(VENV)/serve.stamp
+	$(BIN)/python examples/shop.py $(LIVE)
 
 test: $(VENV)/package.stamp $(VENV)/test.stamp
 	$(QUICK_COMPILER) $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder --doctest-modules tests --pyargs banditsrl
@@ -59,7 +65,7 @@ $(VENV)/runtime.stamp: constraints.txt pyproject.toml
 	$(INSTALL) $(RUNTIME)
 	touch $@
 
-# The tools of one extra: test, check or docs.
+# The packages of one extra: serve, test, check or docs.
 $(VENV)/%.stamp: $(VENV)/runtime.stamp
 	$(INSTALL) $(call EXTRA,$*)
 	touch $@

@@ -1,5 +1,7 @@
 """Contextual bandits that learn their representation and know when to stop exploring."""
 
+from typing import TYPE_CHECKING, Any
+
 from banditsrl import errors, policies, problems, representations, selection
 from banditsrl.core.contract import check_policy
 from banditsrl.core.policy import Choice, Policy
@@ -44,7 +46,20 @@ from banditsrl.theory.diagnosis import Diagnosis, diagnose
 from banditsrl.theory.guarantees import theory
 from banditsrl.version import VERSION
 
+if TYPE_CHECKING:
+    from banditsrl.live.live_loop import Loop
+
 __version__ = VERSION
+
+
+def __getattr__(name: str) -> Any:
+    """Import `Loop` when it is first used: most programs do not need a store."""
+    if name != "Loop":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from banditsrl.live.live_loop import Loop  # noqa: PLC0415
+
+    return Loop
+
 
 __all__ = [
     "GLRT",
@@ -62,6 +77,7 @@ __all__ = [
     "Leader",
     "LinTS",
     "LinUCB",
+    "Loop",
     "NNBanditSRL",
     "Network",
     "NeuralUCB",

@@ -35,3 +35,23 @@ class BoundExceeded(UserWarning):
 
 class TooFewSteps(UserWarning):
     """A policy cannot do on this problem, within the horizon, what it is made for."""
+
+
+class LoopError(BanditSRLError):
+    """A loop cannot do what it was asked; nothing was changed."""
+
+
+class NotFound(LoopError, LookupError):
+    """No decision, action, model version or loop has this name."""
+
+
+class Conflict(LoopError, ValueError):
+    """The same id was used before with another body, or a name is taken."""
+
+
+class StoreUnavailable(LoopError, OSError):
+    """The store could not be written or read, so nothing was answered."""
+
+
+class TrainingFailed(LoopError, RuntimeError):
+    """The process that trains ended without an answer, or could not train."""

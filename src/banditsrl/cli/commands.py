@@ -24,6 +24,8 @@ from banditsrl.cli.execution import (
     print_summary,
     results_to_json,
 )
+from banditsrl.cli.loop_commands import loop_app
+from banditsrl.cli.service_commands import add_service_commands
 from banditsrl.datasets.uci import DATASETS, fetch
 from banditsrl.errors import BanditSRLError
 from banditsrl.experiments.building import build_problem, default_policy
@@ -40,6 +42,7 @@ from banditsrl.reports.page import write_report
 from banditsrl.simulation.step_timing import bench as measure_steps
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False)
+app.add_typer(loop_app, name="loop")
 console = Console()
 
 RUN_HORIZON, RUN_SEEDS = 10_000, 10
@@ -216,6 +219,9 @@ def bench(as_json: options.AsJson = False) -> None:
         return
     for name, row in found.items():
         console.print(f"{name:<20} {row['us_per_step']:9.2f} us/step {row['ratio']:8.1f} x NumPy")
+
+
+add_service_commands(app)
 
 
 def main() -> None:

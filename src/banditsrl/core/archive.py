@@ -5,13 +5,14 @@ or the exception `Damaged`.
 """
 
 import hashlib
+import io
 import json
 import tokenize
 import zipfile
 import zlib
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,10 +41,22 @@ class Damaged(Exception):
 
 def write(path: Path, header: dict[str, Any], arrays: Sequence[NDArray[Any]]) -> None:
     """Create or replace a file with arrays and a header of plain JSON, in one piece."""
+    write_file(path, lambda stream: _write_entries(stream, header, arrays))
+
+
+def pack(header: dict[str, Any], arrays: Sequence[NDArray[Any]]) -> bytes:
+    """Return the content of the file that `write` would write."""
+    stream = io.BytesIO()
+    _write_entries(stream, header, arrays)
+    return stream.getvalue()
+
+
+def _write_entries(
+    stream: BinaryIO, header: dict[str, Any], arrays: Sequence[NDArray[Any]]
+) -> None:
     text = json.dumps({**header, "n": len(arrays), "digest": _digest(arrays)})
     named = {f"a{i}": array for i, array in enumerate(arrays)}
-    entries = {HEADER: np.array(text), **named}
-    write_file(path, lambda stream: np.savez(stream, allow_pickle=False, **entries))
+    np.savez(stream, allow_pickle=False, **{HEADER: np.array(text), **named})
 
 
 def read(path: Path) -> tuple[dict[str, Any], list[NDArray[Any]]]:
@@ -52,17 +65,27 @@ def read(path: Path) -> tuple[dict[str, Any], list[NDArray[Any]]]:
     Files of version 0.1 have no checksum. Of those only the header is returned, so that the caller
     can name the version.
     """
+    with path.open("rb") as raw:
+        return _read_entries(raw, str(path))
+
+
+def unpack(content: bytes) -> tuple[dict[str, Any], list[NDArray[Any]]]:
+    """Return the header and the arrays that `pack` was given, or raise `Damaged`."""
+    return _read_entries(io.BytesIO(content), "the content")
+
+
+def _read_entries(raw: BinaryIO, name: str) -> tuple[dict[str, Any], list[NDArray[Any]]]:
     try:
-        with path.open("rb") as raw, np.load(raw, allow_pickle=False) as file:
+        with np.load(raw, allow_pickle=False) as file:
             header: dict[str, Any] = dict(json.loads(str(file[HEADER])))
             if "digest" not in header:
                 return header, []
             arrays = [file[f"a{i}"] for i in range(header["n"])]
             intact = header["digest"] == _digest(arrays)
     except READING_ERRORS as error:
-        raise Damaged(str(path)) from error
+        raise Damaged(name) from error
     if not intact:
-        raise Damaged(str(path))
+        raise Damaged(name)
     return header, arrays
 
 

@@ -53,6 +53,15 @@ def assign_styles(names: Iterable[tuple[str, str | None]]) -> dict[str, LineStyl
     return {name: styles.get(name) or _style_on_base(styles[base_of[name]]) for name in order}
 
 
+def define_palette() -> str:
+    """Return the palettes as variables `--c0`, `--c1` and so on of a style sheet."""
+    light, dark = (
+        "".join(f"--c{k}:{colour};" for k, colour in enumerate(colours))
+        for colours in (LIGHT, DARK)
+    )
+    return f":root{{{light}}}@media (prefers-color-scheme:dark){{:root{{{dark}}}}}\n"
+
+
 def _make_style(k: int, paired: bool) -> LineStyle:
     turn, colour = divmod(k, len(LIGHT))
     return LineStyle(colour, list(DASHES)[(2 * turn + paired) % len(DASHES)])

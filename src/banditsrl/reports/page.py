@@ -14,7 +14,7 @@ from string import Template
 
 from banditsrl.core.files import write_bytes
 from banditsrl.experiments.sweep_file import Sweep, read_sweep
-from banditsrl.reports.colours import DARK, LIGHT, assign_styles
+from banditsrl.reports.colours import assign_styles, define_palette
 from banditsrl.reports.curves import ReportPanel, build_panels
 from banditsrl.reports.matplotlib_plots import draw_panel, save
 from banditsrl.reports.measurements import Measurements, measure_sweep
@@ -64,7 +64,7 @@ def _fill_page(report: ReportData, damaged: tuple[str, ...]) -> str:
             f'<section id="{entry.anchor}"><h2>{entry.heading}</h2>{content.html}</section>'
             for entry, content in shown
         ),
-        style=_define_palette() + here.joinpath("page.css").read_text(encoding="utf-8"),
+        style=define_palette() + here.joinpath("page.css").read_text(encoding="utf-8"),
         plots=json.dumps(plots, separators=(",", ":")).replace("<", "\\u003c"),
         plotly=files("plotly").joinpath("package_data", "plotly.min.js").read_text("utf-8"),
         script=here.joinpath("page.js").read_text(encoding="utf-8"),
@@ -80,14 +80,6 @@ def _describe_sweep(sweep: Sweep) -> str:
         f"{' or '.join(f'{n:,}' for n in steps)} steps, "
         f"{' or '.join(map(str, n_seeds))} seeds planned for each curve."
     )
-
-
-def _define_palette() -> str:
-    light, dark = (
-        "".join(f"--c{k}:{colour};" for k, colour in enumerate(colours))
-        for colours in (LIGHT, DARK)
-    )
-    return f":root{{{light}}}@media (prefers-color-scheme:dark){{:root{{{dark}}}}}\n"
 
 
 def _name_figure_files(panels: Iterable[ReportPanel]) -> dict[str, str]:

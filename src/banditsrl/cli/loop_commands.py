@@ -1,0 +1,137 @@
+"""Which commands look after a loop? `banditsrl loop --help` lists them.
+
+A loop may be served while these commands run: none of them trains or closes decisions.
+"""
+
+import contextlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+
+from banditsrl.cli.console import format_duration, print_message
+from banditsrl.cli.execution import print_json
+from banditsrl.cli.options import AsJson, Quiet
+from banditsrl.live.export import export_decisions
+from banditsrl.live.live_loop import Loop
+from banditsrl.live.loop_opening import find_config, list_loops
+from banditsrl.live.loop_queries import describe_loop
+from banditsrl.live.replay import Replay
+from banditsrl.live.state_bytes import digest_content, pack_state
+from banditsrl.live.store_address import open_store
+
+loop_app = typer.Typer(no_args_is_help=True, help="Look after a loop of live decisions.")
+console = Console()
+
+Url = Annotated[str, typer.Argument(help="Path of a SQLite file, or the URL of a store.")]
+ConfigFile = Annotated[Path, typer.Argument(help="YAML file with the configuration of the loop.")]
+LoopName = Annotated[
+    str | None, typer.Option("--name", help="Name of the loop, if the store has several.")
+]
+ExportFile = Annotated[Path, typer.Option("--out", help="File that ends in .jsonl or .parquet.")]
+BackupFile = Annotated[Path, typer.Option("--out", help="New file for the copy.")]
+ImportFile = Annotated[Path, typer.Argument(help="Exported file, .jsonl or .parquet.")]
+Version = Annotated[int, typer.Argument(help="Version of the model, see `banditsrl loop show`.")]
+
+
+@loop_app.command("create")
+def create(url: Url, config: ConfigFile) -> None:
+    """Make a new loop in a store."""
+    with Loop.create(url, config, warm_up=False) as loop:
+        console.print(f"The loop {loop.name!r} is in {url}.", highlight=False, soft_wrap=True)
+
+
+@loop_app.command("show")
+def show(url: Url, name: LoopName = None, as_json: AsJson = False) -> None:
+    """Print where a loop stands, or list the loops of a store that has several."""
+    with contextlib.closing(open_store(url, create=False)) as store:
+        names = [name] if name else list_loops(store)
+        found = [describe_loop(store, find_config(store, each)) for each in names]
+    if as_json:
+        print_json(found)
+        return
+    for document in found:
+        for key, value in document.items():
+            console.print(f"{key:<12} {_in_words(value)}", highlight=False, soft_wrap=True)
+
+
+@loop_app.command("replay")
+def replay(url: Url, name: LoopName = None, quiet: Quiet = False, as_json: AsJson = False) -> None:
+    """Compute the state of a loop again from its log, and print a digest of it."""
+    with _open_replay(url, name) as opened:
+        fold = opened.state_at(progress=None if quiet else _show_progress)
+    digest = digest_content(pack_state(fold.state))
+    found = {"position": fold.position, "rounds": fold.rounds, "model": fold.model}
+    if as_json:
+        print_json({**found, "digest": digest})
+        return
+    words = ", ".join(f"{key} {value:,}" for key, value in found.items())
+    console.print(f"{words}, digest {digest}", highlight=False)
+
+
+@loop_app.command("verify")
+def verify(url: Url, name: LoopName = None, quiet: Quiet = False, as_json: AsJson = False) -> None:
+    """Compute every decision and every training again, and compare them bit for bit."""
+    with _open_replay(url, name) as opened:
+        found = opened.verify(progress=None if quiet else _show_progress)
+    if as_json:
+        print_json({**found.__dict__, "passed": found.passed})
+    else:
+        lines = [str(found), *found.differences]
+        console.print("\n".join(lines), highlight=False, markup=False, soft_wrap=True)
+    raise typer.Exit(0 if found.passed else 1)
+
+
+@loop_app.command("export")
+def export(url: Url, out: ExportFile, name: LoopName = None) -> None:
+    """Write one row per decision to a file."""
+    with contextlib.closing(open_store(url, create=False)) as store:
+        n = export_decisions(store, find_config(store, name).name, out)
+    console.print(f"{n:,} decisions are in {out}.", highlight=False, soft_wrap=True)
+
+
+@loop_app.command("import")
+def import_file(url: Url, file: ImportFile, name: LoopName = None) -> None:
+    """Learn from the decisions in an exported file; those that are known are skipped."""
+    with Loop.open(url, name, warm_up=False, learner=False) as loop:
+        n = loop.import_decisions(file)
+    console.print(f"{n:,} decisions were imported from {file}.", highlight=False, soft_wrap=True)
+
+
+@loop_app.command("backup")
+def backup(url: Url, out: BackupFile) -> None:
+    """Copy a whole store to a new file, also while it is in use."""
+    with contextlib.closing(open_store(url, create=False)) as store:
+        store.backup(out)
+    console.print(f"The copy is {out}.", highlight=False, soft_wrap=True)
+
+
+@loop_app.command("promote")
+def promote(url: Url, version: Version, name: LoopName = None) -> None:
+    """Put an older version of the model back; nothing is trained until the loop is resumed."""
+    with Loop.open(url, name, warm_up=False, learner=False) as loop:
+        loop.promote(version)
+    console.print(f"Version {version} decides now.", highlight=False)
+
+
+@contextlib.contextmanager
+def _open_replay(url: str, name: str | None) -> Iterator[Replay]:
+    with contextlib.ExitStack() as stack:
+        store = stack.enter_context(contextlib.closing(open_store(url, create=False)))
+        replayed = Replay(store, find_config(store, name))
+        yield stack.enter_context(contextlib.closing(replayed))
+
+
+def _show_progress(position: int, last: int, seconds: float) -> None:
+    left = format_duration(seconds)
+    print_message(f"position {position:,} of {last:,}, {left} left")
+
+
+def _in_words(value: Any) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{name} {_in_words(one)}" for name, one in value.items())
+    if isinstance(value, list):
+        return "; ".join(_in_words(one) for one in value)
+    return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)

@@ -1,0 +1,1 @@
+"""Which room is this? The loop that decides and learns in an application, and loses nothing."""

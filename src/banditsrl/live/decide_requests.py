@@ -1,0 +1,110 @@
+"""What was asked for? A request to decide, checked before anything else happens."""
+
+import secrets
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from banditsrl.arguments import flag
+from banditsrl.errors import Conflict, InvalidArgument, InvalidType, NotFound
+from banditsrl.live.decision_rows import digest_request
+from banditsrl.live.encoder import ACTIVE, ActionEntry, ActionTable, plain_context
+from banditsrl.live.loop_config import LoopConfig, check_name
+
+
+@dataclass(frozen=True)
+class DecideRequest:
+    """A checked request; what depends on the present actions is checked by `pick_actions`."""
+
+    id: str
+    repeatable: bool  # the id was given, so the request may come again
+    context: Mapping[str, Any]
+    available: tuple[str, ...] | None
+    deferred: bool
+    baseline: str | None
+    actions: Mapping[str, Mapping[str, Any]]
+    digest: str
+
+
+def read_request(
+    context: Any,
+    *,
+    available: Iterable[str] | None = None,
+    id: str | None = None,  # noqa: A002
+    deferred: bool = False,
+    baseline: str | None = None,
+    actions: Mapping[str, Mapping[str, Any]] | None = None,
+) -> DecideRequest:
+    """Return a request in its final types, or refuse it."""
+    named = None if available is None else _read_names(available)
+    values = plain_context(context)
+    sent = {
+        check_name("actions", name): plain_context(columns or {})
+        for name, columns in _read_sent(actions).items()
+    }
+    if baseline is not None:
+        check_name("baseline", baseline)
+    asked = [values, None if named is None else sorted(named), deferred, baseline, sent]
+    return DecideRequest(
+        id=new_id() if id is None else check_name("id", id),
+        repeatable=id is not None,
+        context=values,
+        available=named,
+        deferred=flag("deferred", deferred),
+        baseline=baseline,
+        actions=sent,
+        digest=digest_request(asked),
+    )
+
+
+def new_id() -> str:
+    """Return an id that nobody else makes; ids grow with time, which keeps indices compact."""
+    return f"{int(time.time() * 1000):012x}{secrets.token_hex(10)}"
+
+
+def pick_actions(table: ActionTable, names: Iterable[str] | None) -> list[ActionEntry]:
+    """Return the available actions, in the order of their slots."""
+    if names is None:
+        return [entry for entry in table.values() if entry.state == ACTIVE]
+    found = [_find_action(table, name) for name in names]
+    return sorted(found, key=lambda entry: entry.slot)
+
+
+def pick_baseline(config: LoopConfig, request: DecideRequest, actions: list[ActionEntry]) -> int:
+    """Return the slot that the baseline plays."""
+    name = request.baseline or config.baseline
+    if name is None:
+        raise InvalidArgument("baseline must be given in shadow mode, got none.")
+    for action in actions:
+        if action.name == name:
+            return action.slot
+    raise InvalidArgument(f"baseline must be an available action, got {name!r}.")
+
+
+def _find_action(table: ActionTable, name: str) -> ActionEntry:
+    if name not in table:
+        raise NotFound(f"There is no action named {name!r}.")
+    entry = table[name]
+    if entry.state != ACTIVE:
+        raise Conflict(f"The action {name!r} is {entry.state}.")
+    return entry
+
+
+def _read_names(available: Any) -> tuple[str, ...]:
+    if isinstance(available, str) or not isinstance(available, Iterable):
+        raise InvalidType(f"available must be a list of actions, got {available!r}.")
+    names = tuple(check_name("available", name) for name in available)
+    if not names or len(set(names)) < len(names):
+        raise InvalidArgument(
+            f"available must be one or more different actions, got {list(names)[:10]}."
+        )
+    return names
+
+
+def _read_sent(actions: Any) -> Mapping[str, Any]:
+    if actions is None:
+        return {}
+    if not isinstance(actions, Mapping):
+        raise InvalidType(f"actions must be a mapping of actions to columns, got {actions!r}.")
+    return actions

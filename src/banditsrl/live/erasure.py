@@ -1,0 +1,64 @@
+"""How is one subject forgotten? Its contexts are removed, and what was learned from them stays.
+
+A decision keeps its id, its action and its reward. The context that was sent and the row that was
+made of it are replaced by those of a context about which nothing is known. A snapshot is kept
+before, so that the state is not computed again from rows that are gone: a later verification starts
+behind it. Networks that are trained afterwards see the empty rows.
+"""
+
+import json
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from banditsrl.live.decision_rows import to_bytes
+from banditsrl.live.encoder import Encoder
+from banditsrl.live.ledger import Ledger
+from banditsrl.live.log_reader import BATCH
+from banditsrl.live.loop_changes import end_training
+from banditsrl.live.loop_config import LoopConfig
+from banditsrl.live.loop_store import LoopStore
+
+
+def find_subject(store: LoopStore, loop: str, column: str, value: Any) -> list[str]:
+    """Return the ids of all decisions whose context has this value in a column."""
+    found, position = [], 0
+    rows: Sequence[tuple[Any, ...]] = [()] * BATCH
+    while len(rows) == BATCH:
+        with store.read() as cursor:
+            rows = cursor.execute(
+                "SELECT position, id, context FROM decisions WHERE loop = ? AND position > ? "
+                "ORDER BY position LIMIT ?",
+                (loop, position, BATCH),
+            )
+        for position, id_, text in rows:  # noqa: B007 (the last position is where to go on)
+            if text is not None and json.loads(text).get(column) == value:
+                found.append(id_)
+    return found
+
+
+def erase_contexts(
+    ledger: Ledger, config: LoopConfig, ids: Iterable[str], *, known: int, time: float
+) -> int:
+    """Erase contexts of rounds that are not learned yet or known at a position; return how many.
+
+    A training that runs may have read what is erased, so it is stopped.
+    """
+    empty = to_bytes(Encoder(config).encode({}, []))
+    erased = []
+    for id_ in ids:
+        row = ledger.find(id_)
+        is_known = row is not None and (row.settled_at is None or row.settled_at <= known)
+        if row is None or row.context is None or not is_known:
+            continue
+        ledger.cursor.execute(
+            "UPDATE decisions SET context = NULL, digest = '', features = ? "
+            "WHERE loop = ? AND id = ?",
+            (empty, ledger.loop, id_),
+        )
+        erased.append(id_)
+    if erased:
+        started = ledger.last_of("training", "unchanged", "abandoned", "published", "promoted")
+        if started and ledger.changes("training")[-1][0] == started:
+            end_training(ledger, "abandoned", started, time=time)
+        ledger.append("erasure", time, body={"decisions": len(erased)})
+    return len(erased)

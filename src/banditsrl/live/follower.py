@@ -1,0 +1,109 @@
+"""How does a process keep up with the log? One thread folds committed records, in their order.
+
+What is known is one reference to an immutable `Fold`. Whoever decides reads the reference once and
+never waits for the thread.
+"""
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import replace
+
+from banditsrl.errors import StoreUnavailable
+from banditsrl.live.fold import Fold, ModelSource
+from banditsrl.live.log_reader import BATCH, read_changes, read_position
+from banditsrl.live.loop_store import LoopStore
+from banditsrl.live.programs import Programs
+
+POLL_SECONDS = 0.05
+"""How often the log is looked at for records of other processes."""
+
+
+class Follower:
+    """Folds the log of a loop as it grows.
+
+    Args:
+        store: Where the log is.
+        loop: Name of the loop.
+        fold: What is known so far.
+        programs: The compiled policy.
+        models: Gives the states of published models.
+        changed: Called after something was folded in.
+    """
+
+    def __init__(
+        self,
+        store: LoopStore,
+        loop: str,
+        fold: Fold,
+        *,
+        programs: Programs,
+        models: ModelSource,
+        changed: Callable[[], None],
+    ) -> None:
+        self.fold, self.trouble = fold, ""
+        self._store, self._loop = store, loop
+        self._programs, self._models, self._changed = programs, models, changed
+        self._news, self._grown = threading.Event(), threading.Condition()
+        self._ends = False
+        self._thread = threading.Thread(target=self._run, name=f"follower {loop}", daemon=True)
+        self._thread.start()
+
+    def wake(self, position: int) -> None:
+        """Say that the log has reached a position."""
+        del position
+        self._news.set()
+
+    def wait_for(self, position: int, seconds: float = 60.0) -> None:
+        """Wait until everything up to a position is folded in."""
+        end = time.monotonic() + seconds
+        with self._grown:
+            while self.fold.position < position:
+                left = end - time.monotonic()
+                if left <= 0 or self._ends:
+                    reason = self.trouble or "the learner is behind"
+                    raise StoreUnavailable(
+                        f"The log could not be followed to position {position} ({reason})."
+                    )
+                self._grown.wait(left)
+
+    def close(self) -> None:
+        """End the thread."""
+        self._ends = True
+        self._news.set()
+        self._thread.join()
+        with self._grown:
+            self._grown.notify_all()
+
+    def _run(self) -> None:
+        while not self._ends:
+            self._news.wait(POLL_SECONDS)
+            self._news.clear()
+            try:
+                while self._follow() and not self._ends:
+                    pass
+                self.trouble = ""
+            except Exception as error:  # it must go on, and `status` shows what is wrong
+                self.trouble = str(error)
+
+    def _follow(self) -> bool:
+        """Fold in the next records, and return whether there may be more."""
+        fold = self.fold
+        with self._store.read() as cursor:
+            last = read_position(cursor, self._loop)
+            if last == fold.position:
+                return False
+            records = read_changes(cursor, self._loop, fold.position, last)
+        for record in records:
+            fold = fold.apply(record, self._programs, self._models)
+        if any(record.kind in ("published", "promoted") for record in records):
+            self._programs.warm_up(fold.state)  # its arrays may have other shapes than before
+        is_full = len(records) == BATCH
+        self._publish(fold if is_full else replace(fold, position=last))
+        return is_full
+
+    def _publish(self, fold: Fold) -> None:
+        with self._grown:
+            self.fold = fold
+            self._grown.notify_all()
+        self._changed()

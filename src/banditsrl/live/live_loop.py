@@ -1,0 +1,276 @@
+"""How does an application decide and learn? With a `Loop`, which loses nothing and can be replayed.
+
+A loop lives in a store. `decide` answers once its decision is in the log, and `reward` once the
+reward is. Everything may be called from several threads.
+"""
+
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from banditsrl.arguments import count, one_of
+from banditsrl.errors import InvalidArgument, InvalidType
+from banditsrl.live.decide_requests import read_request
+from banditsrl.live.encoder import plain_context
+from banditsrl.live.erasure import find_subject
+from banditsrl.live.export import export_decisions
+from banditsrl.live.loop_changes import add_action_change, promote_model, set_settings
+from banditsrl.live.loop_config import MODES, LoopConfig, RewardRule, check_name, read_config
+from banditsrl.live.loop_engine import Clock, LoopEngine, closing_on_error
+from banditsrl.live.loop_opening import Progress, create_loop, find_config
+from banditsrl.live.loop_reader import LoopReader
+from banditsrl.live.programs import Programs
+from banditsrl.live.records import Decision, Settlement
+from banditsrl.live.reward_rules import add_activation, add_reward
+from banditsrl.live.store_address import open_store
+
+
+class Loop(LoopReader):
+    """One learning problem in an application: its decisions, its rewards and what it has learned.
+
+    Use `Loop.create` once, and `Loop.open` afterwards; `close` it, or use it in a `with` block.
+
+    Example:
+        >>> import tempfile
+        >>> config = {
+        ...     "name": "offers",
+        ...     "actions": ["red", "green"],
+        ...     "columns": {"age": "number", "member": "flag"},
+        ...     "policy": "linucb-disjoint",
+        ... }
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     with Loop.create(f"{folder}/offers.db", config) as loop:
+        ...         decision = loop.decide({"age": 0.31, "member": True})
+        ...         loop.reward(decision.id, 1.0).reason
+        'The reward counts.'
+    """
+
+    @classmethod
+    def create(
+        cls,
+        url: str | Path,
+        config: Mapping[str, Any] | str | Path | LoopConfig,
+        *,
+        clock: Clock = time.time,
+        replica: int = 0,
+        warm_up: bool = True,
+    ) -> "Loop":
+        """Make a new loop in a store and open it.
+
+        Args:
+            url: Path of a SQLite file, which is made if there is none, or the URL of a store.
+            config: The configuration, or the path of a YAML file with it.
+            clock: Seconds since 1970.
+            replica: Number of this server among those that share the loop.
+            warm_up: Whether to compile everything now, so that no request waits for it.
+        """
+        known = config if isinstance(config, LoopConfig) else read_config(config)
+        programs = Programs(known)
+        store = open_store(url, create=True)
+        with closing_on_error(store):
+            create_loop(store, known, clock())
+            return cls(LoopEngine(store, known, programs, clock, replica, warm_up=warm_up))
+
+    @classmethod
+    def open(
+        cls,
+        url: str | Path,
+        name: str | None = None,
+        *,
+        clock: Clock = time.time,
+        replica: int = 0,
+        warm_up: bool = True,
+        learner: bool = True,
+        progress: Progress | None = None,
+    ) -> "Loop":
+        """Open a loop of a store; the name is needed if the store has several.
+
+        With ``learner=False`` this process leaves training and expiries to other processes.
+        `progress` is called now and then with the position reached, the last position and an
+        estimate of the seconds left, if the loop has to be computed from a long log.
+        """
+        store = open_store(url, create=False)
+        with closing_on_error(store):
+            config = find_config(store, name)
+            programs = Programs(config)
+            how: dict[str, Any] = {"warm_up": warm_up, "progress": progress, "learns": learner}
+            return cls(LoopEngine(store, config, programs, clock, replica, **how))
+
+    # Decisions and rewards.
+
+    def decide(
+        self,
+        context: Mapping[str, Any],
+        *,
+        available: Iterable[str] | None = None,
+        id: str | None = None,  # noqa: A002
+        deferred: bool = False,
+        baseline: str | None = None,
+        actions: Mapping[str, Mapping[str, Any]] | None = None,
+    ) -> Decision:
+        """Choose an action for a context, and answer once that is in the log.
+
+        Args:
+            context: Values by column; a value that is not there is missing.
+            available: Names of the actions that may be played; None means all active ones.
+            id: Id of the decision. The same request with the same id gets the same decision.
+            deferred: Whether to learn from it only after `activate`.
+            baseline: What is played in shadow mode, instead of the baseline of the configuration.
+            actions: Columns of actions that come with the request.
+        """
+        asked = {"available": available, "id": id, "deferred": deferred, "baseline": baseline}
+        return self.decide_many([{"context": context, "actions": actions, **asked}])[0]
+
+    def decide_many(self, requests: Sequence[Mapping[str, Any]]) -> list[Decision]:
+        """Make several decisions at once; each request has the arguments of `decide`."""
+        return self._engine.decide([read_request(**request) for request in requests])
+
+    def reward(self, id: str, value: float, *, key: str | None = None) -> Settlement:  # noqa: A002
+        """Give a decision its reward, at any time and in any order.
+
+        Args:
+            id: Id of the decision.
+            value: The reward.
+            key: Makes the call repeatable: the same key with the same value counts once.
+        """
+        return self.reward_many([{"id": id, "value": value, "key": key}])[0]
+
+    def reward_many(self, rewards: Sequence[Mapping[str, Any]]) -> list[Settlement]:
+        """Give several rewards; each has the arguments of `reward`.
+
+        If one of them is refused, the others are still counted, and then its error is raised.
+        """
+        rule = self.config.reward
+        checked = [_read_reward(rule, **reward) for reward in rewards]
+        changes = [
+            partial(add_reward, rule=rule, time=self._engine.clock(), **reward)
+            for reward in checked
+        ]
+        return self._engine.write_all(changes)
+
+    def try_rewards(self, rewards: Sequence[Mapping[str, Any]]) -> list[Settlement | Exception]:
+        """Give several rewards like `reward_many`, and return the error of each that is refused."""
+        rule, now = self.config.reward, self._engine.clock()
+        checked: list[dict[str, Any] | Exception] = []
+        for reward in rewards:
+            try:
+                checked.append(_read_reward(rule, **reward))
+            except (InvalidArgument, InvalidType) as error:
+                checked.append(error)
+        good = [reward for reward in checked if not isinstance(reward, Exception)]
+        changes = [partial(add_reward, rule=rule, time=now, **reward) for reward in good]
+        answers = iter(self._engine.try_all(changes))
+        return [each if isinstance(each, Exception) else next(answers) for each in checked]
+
+    def activate(self, id: str) -> Settlement:  # noqa: A002
+        """Say that a deferred decision was shown: the wait for its reward starts now."""
+        check_name("id", id)
+        now = self._engine.clock()
+        return self._engine.write(partial(add_activation, rule=self.config.reward, id=id, time=now))
+
+    # Changes.
+
+    def add_action(self, name: str, columns: Mapping[str, Any] | None = None) -> None:
+        """Add an action in a spare slot."""
+        plain = plain_context(columns or {})
+        self._engine.encoder.check_action_columns(plain)
+        self._change_action("add", name, columns=plain)
+
+    def pause_action(self, name: str) -> None:
+        """Play an action no more until it is resumed."""
+        self._change_action("pause", name)
+
+    def resume_action(self, name: str) -> None:
+        """Play a paused action again."""
+        self._change_action("resume", name)
+
+    def retire_action(self, name: str) -> None:
+        """Play an action no more, for ever; its name and its slot are not used again."""
+        self._change_action("retire", name)
+
+    def _change_action(self, verb: str, name: str, **rest: Any) -> None:
+        change = {"change": verb, "name": check_name("action", name), **rest}
+        now = self._engine.clock()
+        self._engine.change(partial(add_action_change, config=self.config, change=change, time=now))
+
+    def set_mode(self, mode: str) -> None:
+        """Change the mode."""
+        settings = {"mode": one_of("mode", mode, MODES)}
+        now = self._engine.clock()
+        self._engine.change(partial(set_settings, settings=settings, time=now))
+
+    def promote(self, version: int) -> None:
+        """Put an older version of the model back; nothing is trained until `resume`."""
+        shelf, now = self._engine.shelf, self._engine.clock()
+        wanted = count("version", version, 0)
+        self._engine.change(
+            partial(promote_model, version=wanted, settings=shelf.settings, time=now)
+        )
+
+    def resume(self) -> None:
+        """Train again after `promote`."""
+        now = self._engine.clock()
+        self._engine.change(partial(set_settings, settings={"pinned": False}, time=now))
+
+    def erase(
+        self,
+        ids: Iterable[str] | None = None,
+        *,
+        column: str | None = None,
+        value: Any = None,
+    ) -> int:
+        """Erase the contexts of decisions, by their ids or by the value of a column.
+
+        What was learned from them stays. Returns how many contexts were erased.
+        """
+        if (ids is None) == (column is None):
+            raise InvalidArgument(f"one of ids and column must be given, got {ids} and {column}.")
+        if column is not None:
+            ids = find_subject(self._engine.store, self.name, column, value)
+        return self._engine.erase(list(ids or ()))
+
+    # Its life.
+
+    def flush(self) -> None:
+        """Wait until everything that was written is folded in."""
+        self._engine.flush()
+
+    def warm_up(self) -> None:
+        """Compile everything that requests need."""
+        self._engine.warm_up()
+
+    def export(self, path: str | Path) -> int:
+        """Write one row per decision to a .jsonl or .parquet file; return how many there are."""
+        return export_decisions(self._engine.store, self.name, Path(path))
+
+    def import_decisions(self, path: str | Path) -> int:
+        """Learn from decisions in an exported file; return how many were not known before."""
+        return self._engine.import_file(Path(path))
+
+    def backup(self, path: str | Path) -> None:
+        """Copy the whole store to a new file while the loop runs."""
+        self._engine.store.backup(Path(path))
+
+    def close(self) -> None:
+        """Write what waits, keep a snapshot and close the store."""
+        self._engine.close()
+
+    def __enter__(self) -> "Loop":
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+def _read_reward(rule: RewardRule, id: str, value: Any, key: str | None = None) -> dict[str, Any]:  # noqa: A002
+    """Return the arguments of a reward in their final types, or refuse them."""
+    checked = None if key is None else check_name("key", key)
+    return {"id": check_name("id", id), "value": rule.check(value), "key": checked}

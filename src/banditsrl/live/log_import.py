@@ -1,0 +1,103 @@
+"""How does a loop learn from decisions that were made elsewhere? As if a baseline had made them.
+
+Rows come from an exported file, or from any file with `id`, `context`, `action` and `reward`. They
+are written into the log with their own times and laws, and learned in their order. A row whose id
+is known already is skipped, so an import that was interrupted can be started again.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from banditsrl.arguments import real
+from banditsrl.errors import InvalidArgument, NotFound
+from banditsrl.live.decide_requests import read_request
+from banditsrl.live.decision_rows import (
+    EXPIRED,
+    WAITING,
+    DecisionRow,
+    to_bytes,
+    write_json,
+    write_json_in_order,
+)
+from banditsrl.live.encoder import RETIRED, ActionEntry, ActionTable, Encoder
+from banditsrl.live.ledger import Ledger
+from banditsrl.live.loop_config import LoopConfig
+
+IMPORTED = "import"
+"""Mode of a decision that was made elsewhere."""
+
+
+class LogImporter:
+    """Turns rows of a file into decisions of a loop."""
+
+    def __init__(self, config: LoopConfig, table: ActionTable) -> None:
+        self._config, self._table, self._encoder = config, table, Encoder(config)
+
+    def read(self, row: Mapping[str, Any]) -> tuple[DecisionRow, float | None]:
+        """Return a row as a decision, and its reward if it has one; a wrong row is refused."""
+        for name in ("id", "context", "action"):
+            if name not in row:
+                raise InvalidArgument(f"An imported row must have {name}, got {sorted(row)}.")
+        request = read_request(row["context"] or {}, id=row["id"])
+        action = self._find(row["action"])
+        present = [entry for entry in self._table.values() if entry.state != RETIRED]
+        features = self._encoder.encode(request.context, present)
+        law = np.zeros(self._config.n_slots)
+        pmf = row.get("pmf") or {action.name: 1.0}
+        for name, probability in pmf.items():
+            law[self._find(name).slot] = real("pmf", probability)
+        value = row.get("reward")
+        decision = DecisionRow(
+            id=request.id,
+            position=0,
+            time=real("time", row.get("time", 0.0)),
+            context=write_json(request.context),
+            digest=request.digest,
+            available=write_json_in_order({name: self._find(name).slot for name in pmf}),
+            action=action.name,
+            slot=action.slot,
+            features=to_bytes(features),
+            law=to_bytes(law),
+            predicted=None,
+            replica=0,
+            draw=0,
+            model=0,
+            known=0,
+            certified=0,
+            glr=None,
+            threshold=None,
+            representation=0,
+            audited=0,
+            explored=0,
+            deferred=0,
+            mode=IMPORTED,
+            shadow=None,
+            status=WAITING,
+            deadline=None,
+        )
+        return decision, None if value is None else self._config.reward.check(value)
+
+    def _find(self, name: Any) -> ActionEntry:
+        if name not in self._table:
+            raise NotFound(f"There is no action named {name!r}; add it before the import.")
+        return self._table[name]
+
+
+def import_rows(
+    ledger: Ledger, rows: list[tuple[DecisionRow, float | None]], *, time: float
+) -> int:
+    """Write decisions that were made elsewhere, with their rewards; return how many are new."""
+    n = 0
+    for row, value in rows:
+        if ledger.find(row.id) is not None:
+            continue
+        written = ledger.add_decision(row._replace(known=ledger.position))
+        if value is None:
+            ledger.close(written, EXPIRED, time)
+        else:
+            body = {"value": value, "key": None, "counted": True}
+            ledger.settle(written, value, time, ledger.append("reward", time, id=row.id, body=body))
+        n += 1
+    return n

@@ -1,0 +1,98 @@
+"""How does a loop begin, and begin again? It is written once, and then computed from its log."""
+
+import json
+import time
+from collections.abc import Callable
+from dataclasses import replace
+
+from banditsrl.errors import Conflict, InvalidArgument, NotFound
+from banditsrl.live.decision_rows import write_json
+from banditsrl.live.fold import Fold, ModelSource
+from banditsrl.live.log_reader import iterate_changes, read_position
+from banditsrl.live.loop_config import LoopConfig, read_config
+from banditsrl.live.loop_store import LoopStore
+from banditsrl.live.programs import Programs
+from banditsrl.live.state_bytes import describe_build
+
+Progress = Callable[[int, int, float], None]
+"""Called now and then with the position reached, the last one, and an estimate of seconds left."""
+
+REPORT_SECONDS = 1.0
+
+
+def create_loop(store: LoopStore, config: LoopConfig, now: float) -> None:
+    """Write a new loop into a store; a name that is taken is refused."""
+    document = write_json(dict(config.document))
+    with store.write() as cursor:
+        if cursor.execute("SELECT name FROM loops WHERE name = ?", (config.name,)):
+            raise Conflict(f"There is already a loop named {config.name!r} in this store.")
+        cursor.execute(
+            "INSERT INTO loops (name, config, position, revision, mode, waiting) "
+            "VALUES (?, ?, 1, 1, ?, 0)",
+            (config.name, document, config.mode),
+        )
+        cursor.execute(
+            "INSERT INTO records (loop, position, kind, time, id, body) "
+            "VALUES (?, 1, 'created', ?, NULL, ?)",
+            (config.name, now, document),
+        )
+
+
+def list_loops(store: LoopStore) -> list[str]:
+    """Return the names of the loops in a store."""
+    with store.read() as cursor:
+        return [name for (name,) in cursor.execute("SELECT name FROM loops ORDER BY name")]
+
+
+def find_config(store: LoopStore, name: str | None) -> LoopConfig:
+    """Return the configuration of a loop; without a name there must be only one."""
+    names = list_loops(store)
+    if name is None and len(names) != 1:
+        raise InvalidArgument(
+            f"name must be given if a store has not exactly one loop, got the loops {names}."
+        )
+    chosen = names[0] if name is None else name
+    with store.read() as cursor:
+        found = cursor.execute("SELECT config FROM loops WHERE name = ?", (chosen,))
+    if not found:
+        raise NotFound(f"There is no loop named {chosen!r} in this store.")
+    return read_config(json.loads(found[0][0]))
+
+
+def count_opening(store: LoopStore, loop: str, replica: int, now: float) -> int:
+    """Note that a replica opens a loop, and return how often it has; its draws depend on that."""
+    with store.write() as cursor:
+        cursor.execute(f"SELECT name FROM loops WHERE name = ?{cursor.for_update}", (loop,))  # noqa: S608
+        found = cursor.execute(
+            "SELECT MAX(opening) FROM openings WHERE loop = ? AND replica = ?", (loop, replica)
+        )
+        opening = int(found[0][0] or 0) + 1
+        cursor.execute(
+            "INSERT INTO openings (loop, replica, opening, time, build) VALUES (?, ?, ?, ?, ?)",
+            (loop, replica, opening, now, describe_build()),
+        )
+    return opening
+
+
+def catch_up(
+    store: LoopStore,
+    loop: str,
+    fold: Fold,
+    *,
+    programs: Programs,
+    models: ModelSource,
+    progress: Progress | None = None,
+    last: int | None = None,
+) -> Fold:
+    """Return what is known at the end of the log, or at position `last`."""
+    with store.read() as cursor:
+        end = read_position(cursor, loop) if last is None else last
+    began, reported, first = time.monotonic(), time.monotonic(), fold.position
+    for record in iterate_changes(store, loop, fold.position, end):
+        fold = fold.apply(record, programs, models)
+        now = time.monotonic()
+        if progress is not None and now - reported > REPORT_SECONDS:
+            reported = now
+            share = (fold.position - first) / max(end - first, 1)
+            progress(fold.position, end, (now - began) * (1.0 - share) / share)
+    return replace(fold, position=end)

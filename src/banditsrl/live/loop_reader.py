@@ -1,0 +1,75 @@
+"""What can be asked about an open loop without changing it? Its log, its models and its state."""
+
+from typing import Any
+
+from banditsrl.arguments import count
+from banditsrl.live.decision_rows import to_decision
+from banditsrl.live.loop_engine import LoopEngine
+from banditsrl.live.loop_queries import (
+    describe_outcome,
+    find_decision,
+    last_decisions,
+    list_models,
+    read_counts,
+    read_history,
+    read_log,
+)
+from banditsrl.live.loop_trust import LoopTrust, explain_decision, judge_trust
+from banditsrl.live.records import Decision
+
+
+class LoopReader:
+    """The part of a loop that only reads."""
+
+    def __init__(self, engine: LoopEngine) -> None:
+        self._engine = engine
+        self.config, self.name = engine.config, engine.config.name
+
+    def decision(self, id: str) -> Decision:  # noqa: A002
+        """Return a decision by its id."""
+        return to_decision(find_decision(self._engine.store, self.name, id), self.name)
+
+    def outcome(self, id: str) -> dict[str, Any]:  # noqa: A002
+        """Return what became of a decision: status, value, settled_at (a position) and time."""
+        return describe_outcome(find_decision(self._engine.store, self.name, id))
+
+    def decisions(self, last: int = 50) -> list[Decision]:
+        """Return the last decisions, the newest first."""
+        rows = last_decisions(self._engine.store, self.name, count("last", last))
+        return [to_decision(row, self.name) for row in rows]
+
+    def log(self, after: int = 0, limit: int = 1000) -> list[dict[str, Any]]:
+        """Return records behind a position: position, kind, time, id and body."""
+        count("after", after, 0)
+        return read_log(self._engine.store, self.name, after, count("limit", limit))
+
+    def history(self, bins: int = 200) -> list[dict[str, Any]]:
+        """Return counts, mean rewards and shares over time, in at most so many bins."""
+        return read_history(self._engine.store, self.name, count("bins", bins))
+
+    def models(self) -> list[dict[str, Any]]:
+        """Return the versions of the model, the oldest first, and which one is current."""
+        return list_models(self._engine.store, self.name, self._engine.fold.model)
+
+    def status(self) -> dict[str, Any]:
+        """Return where the loop stands: positions, rounds, what waits and what runs."""
+        return self._engine.status()
+
+    def trust(self) -> LoopTrust:
+        """Return what the certificates are worth so far; `print` it for a sentence."""
+        engine = self._engine
+        counts = read_counts(engine.store, self.name)
+        return judge_trust(engine.programs.policy, engine.fold.state, counts)
+
+    def explain(self, id: str) -> dict[str, Any]:  # noqa: A002
+        """Return why a decision was made, in numbers and in sentences."""
+        return explain_decision(find_decision(self._engine.store, self.name, id), self.name)
+
+    def actions(self) -> list[dict[str, Any]]:
+        """Return all actions that the loop ever had: name, state, slot and columns."""
+        return [dict(entry.__dict__) for entry in self._engine.fold.actions.values()]
+
+    @property
+    def mode(self) -> str:
+        """The mode: "learn", "shadow" or "frozen"."""
+        return self._engine.fold.mode

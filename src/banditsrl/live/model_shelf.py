@@ -1,0 +1,140 @@
+"""Where are the states of a loop kept? Published models and snapshots, as bytes in the store.
+
+A snapshot lets a loop start without folding its whole log. A model is the state right after its
+training. Either is used only if it belongs to the same policy with the same settings; otherwise
+the loop is computed again from the log.
+"""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+from banditsrl.core.policy import State
+from banditsrl.errors import LoopError, NotFound
+from banditsrl.live.decision_rows import write_json
+from banditsrl.live.encoder import ActionEntry
+from banditsrl.live.fold import Fold, PendingTraining
+from banditsrl.live.ledger import Ledger
+from banditsrl.live.loop_changes import is_last_training
+from banditsrl.live.loop_store import LoopStore
+from banditsrl.live.programs import Programs
+from banditsrl.live.state_bytes import describe_build, digest_settings, pack_state, unpack_state
+
+KEPT_SNAPSHOTS = 3
+"""Older snapshots are removed; one would do, and a damaged one must not cost the whole log."""
+
+Retrain = Callable[[PendingTraining], State]
+"""Computes the result of a training again."""
+
+
+class ModelShelf:
+    """Reads and writes the states of one loop."""
+
+    def __init__(
+        self, store: LoopStore, loop: str, programs: Programs, retrain: Retrain | None = None
+    ) -> None:
+        self._store, self._loop, self._programs = store, loop, programs
+        self._retrain = retrain
+        self.settings = digest_settings(programs.policy)
+
+    def find_model(self, version: int, pending: PendingTraining | None) -> State:
+        """Return the state of a version right after its training (a `ModelSource`)."""
+        if version == 0:
+            return self._programs.start()
+        with self._store.read() as cursor:
+            found = cursor.execute(
+                "SELECT settings, state FROM models WHERE loop = ? AND version = ?",
+                (self._loop, version),
+            )
+        if not found:
+            raise NotFound(f"There is no model version {version}.")
+        settings, content = found[0]
+        state = None
+        if settings == self.settings:
+            state = unpack_state(bytes(content), self._programs.policy)
+        if state is not None:
+            return state
+        if pending is None or self._retrain is None:
+            raise LoopError(f"The model version {version} was made by a policy of other settings.")
+        return self._retrain(pending)
+
+    def find_build(self, version: int) -> str:
+        """Return which build has trained a version."""
+        with self._store.read() as cursor:
+            found = cursor.execute(
+                "SELECT build FROM models WHERE loop = ? AND version = ?", (self._loop, version)
+            )
+        return str(found[0][0]) if found else ""
+
+    def save_snapshot(self, fold: Fold, time: float) -> None:
+        """Keep what is known at a position; a training that runs is not part of it."""
+        if fold.pending is not None:
+            return
+        header = {
+            "actions": [[e.name, e.slot, e.state, dict(e.columns)] for e in fold.actions.values()],
+            **{name: value for name, value in fold.__dict__.items() if name in PLAIN_FIELDS},
+        }
+        values = (describe_build(), self.settings, write_json(header), pack_state(fold.state))
+        with self._store.write() as cursor:
+            cursor.execute(
+                "INSERT INTO snapshots (loop, position, time, build, settings, header, state) "
+                "VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (loop, position) DO NOTHING",
+                (self._loop, fold.position, time, *values),
+            )
+            cursor.execute(
+                "DELETE FROM snapshots WHERE loop = ? AND position NOT IN (SELECT position FROM "
+                "snapshots WHERE loop = ? ORDER BY position DESC LIMIT ?)",
+                (self._loop, self._loop, KEPT_SNAPSHOTS),
+            )
+
+    def find_snapshot(self, *, first: int = 0) -> Fold | None:
+        """Return the newest snapshot behind a position that this version can use, or None."""
+        with self._store.read() as cursor:
+            found = cursor.execute(
+                "SELECT header, state FROM snapshots WHERE loop = ? AND settings = ? "
+                "AND position >= ? ORDER BY position DESC",
+                (self._loop, self.settings, first),
+            )
+        for header, content in found:
+            state = unpack_state(bytes(content), self._programs.policy)
+            if state is not None:
+                return _to_fold(json.loads(header), state)
+        return None
+
+
+PLAIN_FIELDS = ("mode", "position", "revision", "rounds", "model", "trained", "erased", "pinned")
+
+
+def _to_fold(header: dict[str, Any], state: State) -> Fold:
+    actions = {values[0]: ActionEntry(*values) for values in header["actions"]}
+    plain = {name: header[name] for name in PLAIN_FIELDS}
+    return Fold(state=state, actions=actions, **plain)
+
+
+def add_model(
+    ledger: Ledger,
+    pending: PendingTraining,
+    content: bytes,
+    *,
+    settings: str,
+    time: float,
+    evaluation: dict[str, Any],
+) -> int | None:
+    """Publish the result of a training, unless the log has moved on; return its position."""
+    if not is_last_training(ledger, pending.position):
+        return None
+    versions = ledger.cursor.execute(
+        "SELECT MAX(version) FROM models WHERE loop = ?", (ledger.loop,)
+    )
+    version = int(versions[0][0] or 0) + 1
+    body = {"version": version, "trained_at": pending.position}
+    position = ledger.append("published", time, body=body)
+    ledger.cursor.execute(
+        "INSERT INTO models (loop, version, trained_at, published_at, time, rounds, build, "
+        "settings, evaluation, state) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        (
+            *(ledger.loop, version, pending.position, position, time, pending.rounds),
+            *(describe_build(), settings, write_json(evaluation), content),
+        ),
+    )
+    return position

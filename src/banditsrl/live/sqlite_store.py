@@ -1,0 +1,155 @@
+"""How is a loop kept in one file? By SQLite, with a write-ahead log that is synced at each commit.
+
+One connection writes, and each thread that reads takes a connection of its own from a pool. The
+learner holds the lock of a second, empty database beside the first; the operating system releases
+it when the process ends, however it ends.
+"""
+
+import contextlib
+import hashlib
+import sqlite3
+import threading
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from banditsrl.errors import Conflict, NotFound, StoreUnavailable
+from banditsrl.live.schema import migrate
+
+BUSY_SECONDS = 30.0
+"""How long a transaction waits for one of another process."""
+
+
+class SqliteCursor:
+    """Runs statements on one connection."""
+
+    for_update = ""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+
+    def execute(self, sql: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        """Run a statement and return its rows."""
+        return self._connection.execute(sql, parameters).fetchall()
+
+    def execute_many(self, sql: str, rows: Iterable[Sequence[Any]]) -> None:
+        """Run a statement once for each row of parameters."""
+        self._connection.executemany(sql, rows)
+
+
+class SqliteStore:
+    """Loops in one SQLite file.
+
+    Args:
+        path: The file.
+        create: Whether to make the file if there is none.
+    """
+
+    def __init__(self, path: Path, *, create: bool) -> None:
+        if not create and not path.is_file():
+            raise NotFound(f"There is no store at {path}.")
+        if not path.absolute().parent.is_dir():
+            raise StoreUnavailable(f"The store {path} cannot be made: its folder does not exist.")
+        self.path, self.url = path.absolute(), str(path.absolute())
+        self._writing = threading.Lock()
+        self._idle: list[sqlite3.Connection] = []
+        self._closed = False
+        self._lock: sqlite3.Connection | None = None
+        with _refusals(self.path):
+            self._writer = self._connect()
+            self._writer.execute("PRAGMA journal_mode = WAL")
+        try:
+            with self.write() as cursor:
+                migrate(cursor, "BLOB")
+        except BaseException:
+            self._writer.close()
+            raise
+
+    def _connect(self) -> sqlite3.Connection:
+        connection = sqlite3.connect(
+            self.path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
+        )
+        connection.execute("PRAGMA synchronous = FULL")
+        return connection
+
+    @contextlib.contextmanager
+    def write(self) -> Iterator[SqliteCursor]:
+        """Open a transaction that writes; it is on disk when the block ends without an error."""
+        with self._writing, _refusals(self.path):
+            self._writer.execute("BEGIN IMMEDIATE")
+            try:
+                yield SqliteCursor(self._writer)
+                self._writer.execute("COMMIT")
+            except BaseException:
+                if self._writer.in_transaction:
+                    self._writer.execute("ROLLBACK")
+                raise
+
+    @contextlib.contextmanager
+    def read(self) -> Iterator[SqliteCursor]:
+        """Open a transaction that reads one consistent state."""
+        with _refusals(self.path):
+            if self._closed:
+                raise StoreUnavailable(f"The store {self.path} is closed.")
+            try:
+                connection = self._idle.pop()
+            except IndexError:
+                connection = self._connect()
+            try:
+                connection.execute("BEGIN")
+                yield SqliteCursor(connection)
+            finally:
+                if connection.in_transaction:
+                    connection.execute("ROLLBACK")
+                if self._closed:
+                    connection.close()
+                else:
+                    self._idle.append(connection)
+
+    def lead(self, loop: str) -> bool:
+        """Become the learner of a loop, or stay it."""
+        if self._lock is not None:
+            return True
+        digest = hashlib.sha256(loop.encode()).hexdigest()[:12]
+        held = sqlite3.connect(
+            f"{self.path}-{digest}.learner",
+            timeout=0.0,
+            isolation_level=None,
+            check_same_thread=False,
+        )
+        try:
+            held.execute("BEGIN EXCLUSIVE")
+        except sqlite3.Error:
+            held.close()
+            return False
+        self._lock = held
+        return True
+
+    def backup(self, path: Path) -> None:
+        """Copy everything to a new file while the loop runs."""
+        if path.exists():
+            raise Conflict(f"The backup {path} must be a new file, and there is one.")
+        with _refusals(path), contextlib.closing(sqlite3.connect(path)) as copy:
+            source = self._connect()
+            with contextlib.closing(source):
+                source.backup(copy)
+
+    def close(self) -> None:
+        """Close all connections and give up being the learner."""
+        with self._writing:
+            self._closed = True
+            for connection in (*self._idle, self._writer):
+                connection.close()
+            self._idle.clear()
+            if self._lock is not None:
+                self._lock.close()
+                self._lock = None
+
+
+@contextlib.contextmanager
+def _refusals(path: Path) -> Iterator[None]:
+    """Raise what SQLite complains about as `StoreUnavailable`."""
+    try:
+        yield
+    except (sqlite3.Error, sqlite3.Warning) as error:
+        raise StoreUnavailable(f"The store {path} cannot be used ({error}).") from error

@@ -1,0 +1,75 @@
+"""How is a state kept in a store? As bytes that name their schema, the policy and the build.
+
+The log is the truth and a state only saves time. A state of another schema or of other settings is
+therefore never an error: `unpack_state` returns None, and the loop is computed again from the log.
+"""
+
+import hashlib
+import json
+import os
+import platform
+from functools import lru_cache
+from typing import Any
+
+import jax
+import numpy as np
+
+from banditsrl.core import archive
+from banditsrl.core.policy import Policy, State
+from banditsrl.core.state_files import SCHEMA, describe
+from banditsrl.experiments.environment import read_versions
+from banditsrl.numerics.draws import is_key, key_words
+from banditsrl.numerics.precision import in_float64
+
+
+@lru_cache(maxsize=1)
+def describe_build() -> str:
+    """Return what decides the last bit of a number: versions, processor and compiler options."""
+    words = [f"{name} {version}" for name, version in read_versions()]
+    words += [platform.machine(), os.environ.get("XLA_FLAGS", "")]
+    config: Any = jax.config
+    if config.read("jax_disable_most_optimizations"):
+        words.append("not optimised")
+    return ", ".join(word for word in words if word)
+
+
+def digest_settings(policy: Policy[Any]) -> str:
+    """Return a digest of the policy with all its settings, and of the layout of states."""
+    text = json.dumps([SCHEMA, describe(policy)], sort_keys=True, default=str)
+    return hashlib.sha256(text.encode()).hexdigest()[:32]
+
+
+@in_float64
+def pack_state(state: State) -> bytes:
+    """Return a state as bytes."""
+    leaves = jax.tree.leaves(state)
+    header = {"schema": SCHEMA, "keys": [is_key(leaf) for leaf in leaves]}
+    return archive.pack(header, [np.asarray(key_words(leaf)) for leaf in leaves])
+
+
+def digest_content(content: bytes) -> str:
+    """Return a digest of the arrays of a state, which two states share only if all bits agree."""
+    header, _ = archive.unpack(content)
+    return str(header["digest"])
+
+
+@in_float64
+def unpack_state(content: bytes, policy: Policy[Any]) -> State | None:
+    """Return the state of a policy in bytes, or None if it cannot be used by this version."""
+    try:
+        header, arrays = archive.unpack(content)
+    except archive.Damaged:
+        return None
+    shapes = jax.eval_shape(policy.init, jax.random.key(0))
+    expected, structure = jax.tree.flatten(shapes)
+    if header.get("schema") != SCHEMA or len(arrays) != len(expected):
+        return None
+    leaves = [
+        jax.random.wrap_key_data(array) if key else array
+        for array, key in zip(jax.device_put(arrays), header["keys"], strict=True)
+    ]
+    fits = [
+        leaf.shape == wanted.shape or 0 in wanted.shape
+        for leaf, wanted in zip(leaves, expected, strict=True)
+    ]
+    return jax.tree.unflatten(structure, leaves) if all(fits) else None

@@ -1,0 +1,18 @@
+"""Which store does an address mean? A path is a SQLite file; PostgreSQL has a URL."""
+
+from pathlib import Path
+
+from banditsrl.errors import InvalidArgument
+from banditsrl.live.loop_store import LoopStore
+from banditsrl.live.sqlite_store import SqliteStore
+
+
+def open_store(url: str | Path, *, create: bool) -> LoopStore:
+    """Return the store at a path or a URL; with `create` a file that is not there is made."""
+    text = str(url)
+    scheme, found, rest = text.partition("://")
+    if not found:
+        return SqliteStore(Path(text), create=create)
+    if scheme == "sqlite":
+        return SqliteStore(Path(rest.removeprefix("/")), create=create)
+    raise InvalidArgument(f"url must be a path or begin with sqlite://, got {scheme}://.")

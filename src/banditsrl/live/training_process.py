@@ -1,0 +1,151 @@
+"""What does the training process do? It ends phases of the policy, on the rounds in the store.
+
+It waits for tasks on its standard input and answers on its standard output. It ends when the input
+is closed, and so never outlives the process that started it. Whatever else would print goes to
+standard error.
+"""
+
+import os
+import sys
+import warnings
+from typing import Any
+
+import jax
+import numpy as np
+from numpy.typing import NDArray
+
+from banditsrl.core.history import BLOCK, History
+from banditsrl.core.policy import State
+from banditsrl.engines.local import compiled_programs
+from banditsrl.live.log_reader import BATCH, read_rounds
+from banditsrl.live.loop_config import LoopConfig, read_config
+from banditsrl.live.loop_store import LoopStore
+from banditsrl.live.messages import read_message, write_message
+from banditsrl.live.programs import Programs
+from banditsrl.live.state_bytes import digest_content, pack_state, unpack_state
+from banditsrl.live.store_address import open_store
+from banditsrl.numerics.precision import in_float64
+from banditsrl.numerics.process import use_compilation_cache
+from banditsrl.serving.compiled import compiled
+
+NICENESS = 5
+"""Training gives way to deciding when both want a processor."""
+
+
+class RoundBuffer:
+    """All rounds that a loop has learned, up to a position; it grows by powers of two."""
+
+    def __init__(self, store: LoopStore, loop: str, n_columns: int) -> None:
+        self._store, self._loop = store, loop
+        self._n, self._position, self._erased = 0, 0, 0
+        self._contexts: NDArray[np.float64] = np.zeros((BLOCK, n_columns))
+        self._actions: NDArray[np.int32] = np.zeros(BLOCK, dtype=np.int32)
+        self._rewards: NDArray[np.float64] = np.zeros(BLOCK)
+        self._certified: NDArray[np.bool_] = np.zeros(BLOCK, dtype=bool)
+
+    def read_until(self, position: int, erased: int) -> None:
+        """Read the rounds up to a position; all of them if contexts were erased meanwhile."""
+        if position < self._position or erased != self._erased:
+            self._n, self._position, self._erased = 0, 0, erased
+        found: list[Any] = [None] * BATCH
+        while len(found) == BATCH:
+            with self._store.read() as cursor:
+                found = read_rounds(cursor, self._loop, self._position, position)
+            for at, one in found:
+                self._make_room()
+                self._contexts[self._n] = one.features
+                self._actions[self._n] = one.slot
+                self._rewards[self._n] = one.reward
+                self._certified[self._n] = one.certified
+                self._n, self._position = self._n + 1, at
+        self._position = position
+
+    def _make_room(self) -> None:
+        if self._n < len(self._actions):
+            return
+        self._contexts = np.concatenate([self._contexts, np.zeros_like(self._contexts)])
+        self._actions = np.concatenate([self._actions, np.zeros_like(self._actions)])
+        self._rewards = np.concatenate([self._rewards, np.zeros_like(self._rewards)])
+        self._certified = np.concatenate([self._certified, np.zeros_like(self._certified)])
+
+    @in_float64
+    def history(self) -> History:
+        """Return the rounds as policies take them; what is behind the last round is zero."""
+        arrays = (self._contexts, self._actions, self._rewards, self._certified)
+        cleared = [_clear_behind(array, self._n) for array in arrays]
+        return History(*jax.device_put([*cleared, np.asarray(self._n, dtype=np.int32)]))
+
+
+def _plain(value: Any) -> Any:
+    """Return a reported value as JSON can hold it: numbers that are not finite become None."""
+    array = np.asarray(value)
+    if array.dtype.kind != "f":
+        return array.tolist()
+    return np.where(np.isfinite(array), array.astype(object), np.array(None)).tolist()
+
+
+def _clear_behind(array: NDArray[Any], n: int) -> NDArray[Any]:
+    array[n:] = 0
+    return array
+
+
+class TrainingDesk:
+    """Answers tasks of one loop."""
+
+    def __init__(self, url: str, config: LoopConfig) -> None:
+        self._programs = Programs(config)
+        self._compiled = compiled(self._programs.policy)
+        policy = self._programs.policy
+        self._buffer = None
+        if policy.uses_history:
+            store = open_store(url, create=False)
+            self._buffer = RoundBuffer(store, config.name, self._programs.n_columns)
+
+    def answer(self, task: dict[str, Any], content: bytes) -> tuple[dict[str, Any], bytes]:
+        """Return the state at the start of the next phase, if it is another one."""
+        before = unpack_state(content, self._programs.policy)
+        if before is None:
+            return {"error": "the state could not be read"}, b""
+        try:
+            after = self._refresh(before, task)
+        except Exception as error:  # the learner says what went wrong, and the loop goes on
+            return {"error": f"{type(error).__name__}: {error}"}, b""
+        changed = pack_state(after)
+        is_new = digest_content(changed) != digest_content(pack_state(before))
+        found = self._programs.policy.report(after)
+        report = {name: _plain(value) for name, value in found.items()}
+        return {"changed": is_new, "report": report}, changed
+
+    def _refresh(self, state: State, task: dict[str, Any]) -> State:
+        history = None
+        if self._buffer is not None:
+            self._buffer.read_until(task["position"], task["erased"])
+            history = self._buffer.history()
+        key = self._programs.training_key(task["rounds"])
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # a network that diverged leaves the state unchanged
+            return self._compiled.refresh(state, history, key)
+
+
+def main() -> None:
+    """Answer tasks until the input is closed."""
+    answers = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+    os.nice(NICENESS)
+    use_compilation_cache(compiled_programs())
+    setting, _ = read_message(sys.stdin.buffer)
+    desk = TrainingDesk(setting["url"], read_config(setting["config"]))
+    while True:
+        try:
+            task, content = read_message(sys.stdin.buffer)
+        except EOFError:
+            return
+        answer = desk.answer(task, content)
+        try:
+            write_message(answers, *answer)
+        except BrokenPipeError:  # the process that asked has ended
+            return
+
+
+if __name__ == "__main__":
+    main()

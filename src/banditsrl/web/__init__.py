@@ -1,0 +1,1 @@
+"""The HTTP service of a loop, its description, its metrics and its dashboard."""

@@ -1,0 +1,209 @@
+"""Does a loop decide, count rewards and refuse what it must, as a person would expect?"""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from banditsrl import Loop
+from banditsrl.errors import Conflict, InvalidArgument, InvalidType, NotFound
+
+CONFIG: dict[str, Any] = {
+    "name": "offers",
+    "actions": ["red", "green", "blue"],
+    "columns": {"age": "number", "member": "flag", "city": {"category": ["rome", "oslo"]}},
+    "policy": "linucb-disjoint",
+    "reward": {"range": [0, 1], "wait": 10, "default": 0},
+}
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 1_000_000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def loop(tmp_path: Path, clock: Clock) -> Iterator[Loop]:
+    with Loop.create(tmp_path / "offers.db", CONFIG, clock=clock) as made:
+        yield made
+
+
+def test_a_decision_says_what_it_was_drawn_from(loop: Loop) -> None:
+    decision = loop.decide({"age": 0.3, "city": "rome"}, available=["blue", "red"])
+    assert decision.available == ("red", "blue")
+    assert decision.action in decision.available
+    assert decision.probability == decision.pmf[decision.action]
+    assert sum(decision.pmf.values()) == pytest.approx(1.0)
+    assert loop.decision(decision.id) == decision
+
+
+def test_the_same_id_gives_the_same_decision_and_another_body_a_conflict(loop: Loop) -> None:
+    first = loop.decide({"age": 0.3}, id="a", available=["red", "blue"])
+    assert loop.decide({"age": 0.3}, id="a", available=["blue", "red"]) == first
+    with pytest.raises(Conflict, match="'a' was used before for another request"):
+        loop.decide({"age": 0.4}, id="a", available=["red", "blue"])
+
+
+def test_a_repetition_is_answered_even_after_its_action_was_retired(loop: Loop) -> None:
+    first = loop.decide({"age": 0.3}, id="a", available=["red"])
+    loop.retire_action("red")
+    assert loop.decide({"age": 0.3}, id="a", available=["red"]) == first
+
+
+def test_the_first_reward_counts_and_a_second_does_not(loop: Loop) -> None:
+    decision = loop.decide({"age": 0.3})
+    assert loop.reward(decision.id, 0.5).counted
+    second = loop.reward(decision.id, 1.0)
+    assert (second.counted, "first one counts" in second.reason) == (False, True)
+    assert loop.outcome(decision.id)["value"] == 0.5
+    loop.flush()
+    assert loop.status()["rounds"] == 1
+
+
+def test_a_key_makes_a_reward_repeatable(loop: Loop) -> None:
+    decision = loop.decide({})
+    answer = loop.reward(decision.id, 0.5, key="k")
+    assert loop.reward(decision.id, 0.5, key="k") == answer
+    with pytest.raises(Conflict, match=r"had the value 0\.5 before"):
+        loop.reward(decision.id, 0.6, key="k")
+
+
+def test_a_reward_after_the_wait_does_not_count(loop: Loop, clock: Clock) -> None:
+    decision = loop.decide({})
+    clock.now += 10.5
+    late = loop.reward(decision.id, 1.0)
+    assert (late.counted, late.reason) == (False, "The reward came after the wait of 10 seconds.")
+
+
+def test_a_deferred_decision_is_learned_from_once_it_is_active(loop: Loop) -> None:
+    decision = loop.decide({}, deferred=True)
+    assert "once the decision is activated" in loop.reward(decision.id, 1.0).reason
+    loop.flush()
+    assert loop.status()["rounds"] == 0
+    assert loop.activate(decision.id).counted
+    assert not loop.activate(decision.id).counted
+    loop.flush()
+    assert (loop.status()["rounds"], loop.outcome(decision.id)["value"]) == (1, 1.0)
+
+
+def test_actions_are_added_paused_and_retired(loop: Loop) -> None:
+    loop.add_action("pink")
+    assert loop.decide({}, available=["pink"]).action == "pink"
+    loop.pause_action("pink")
+    with pytest.raises(Conflict, match="'pink' is paused"):
+        loop.decide({}, available=["pink"])
+    loop.resume_action("pink")
+    loop.retire_action("pink")
+    with pytest.raises(Conflict, match="already an action named 'pink', which is retired"):
+        loop.add_action("pink")
+    assert {action["name"]: action["slot"] for action in loop.actions()}["pink"] == 3
+    assert "pink" not in loop.decide({}).available
+
+
+def test_a_full_loop_names_the_setting(loop: Loop) -> None:
+    for name in "wxyz":
+        loop.add_action(name)
+    with pytest.raises(Conflict, match="created with 7 slots; `spare_actions` sets how many"):
+        loop.add_action("one too many")
+
+
+def test_the_last_active_action_must_stay(loop: Loop) -> None:
+    loop.pause_action("red")
+    loop.retire_action("green")
+    with pytest.raises(Conflict, match="'blue' is the last active one"):
+        loop.pause_action("blue")
+
+
+def test_everything_is_there_after_a_restart(tmp_path: Path, clock: Clock) -> None:
+    path = tmp_path / "offers.db"
+    with Loop.create(path, CONFIG, clock=clock) as loop:
+        decisions = [loop.decide({"age": age / 10}) for age in range(10)]
+        for decision in decisions[:6]:
+            loop.reward(decision.id, 0.5)
+        loop.flush()
+        before = loop.status()
+    with Loop.open(path, clock=clock) as loop:
+        assert loop.status() == before
+        assert loop.decisions(last=10) == decisions[::-1]
+        assert not loop.reward(decisions[0].id, 0.5).counted
+        assert loop.reward(decisions[9].id, 0.5).counted
+
+
+def test_shadow_mode_plays_the_baseline_and_logs_the_policy(loop: Loop) -> None:
+    loop.set_mode("shadow")
+    with pytest.raises(InvalidArgument, match="baseline must be given in shadow mode"):
+        loop.decide({})
+    decision = loop.decide({}, baseline="green")
+    assert (decision.action, decision.probability, decision.mode) == ("green", 1.0, "shadow")
+    assert decision.shadow in ("red", "green", "blue")
+
+
+def test_a_frozen_loop_logs_rewards_and_learns_nothing(loop: Loop) -> None:
+    loop.set_mode("frozen")
+    decision = loop.decide({})
+    loop.reward(decision.id, 1.0)
+    loop.flush()
+    assert (loop.status()["rounds"], loop.outcome(decision.id)["value"]) == (0, 1.0)
+
+
+def test_several_loops_share_a_store(tmp_path: Path) -> None:
+    path = tmp_path / "both.db"
+    other = {**CONFIG, "name": "other"}
+    with Loop.create(path, CONFIG) as first, Loop.create(path, other) as second:
+        assert first.decide({}, id="a").loop == "offers"
+        assert second.decide({}, id="a").loop == "other"
+    with pytest.raises(InvalidArgument, match="name must be given"):
+        Loop.open(path)
+    with pytest.raises(NotFound, match="no loop named 'third'"):
+        Loop.open(path, "third")
+    with pytest.raises(Conflict, match="already a loop named 'offers'"):
+        Loop.create(path, CONFIG)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        ({"context": [1]}, InvalidType, "context must be a mapping"),
+        ({"context": {"agee": 1}}, InvalidArgument, "did you mean 'age'"),
+        ({"context": {"age": "old"}}, InvalidType, "age must be a number, got 'old'"),
+        ({"context": {"age": 1e30}}, InvalidArgument, "age must be at most 1e\\+19"),
+        ({"context": {"age": float("inf")}}, InvalidArgument, "age must be at most 1e\\+19"),
+        ({"context": {"age": {}}}, InvalidType, "age must be one number, flag or text"),
+        ({"context": {}, "available": []}, InvalidArgument, "one or more different actions"),
+        ({"context": {}, "available": "red"}, InvalidType, "available must be a list"),
+        ({"context": {}, "available": ["pink"]}, NotFound, "no action named 'pink'"),
+        ({"context": {}, "id": ""}, InvalidArgument, "id must be 1 to 200 printable"),
+        ({"context": {}, "id": 5}, InvalidType, "id must be text, got 5"),
+        ({"context": {}, "deferred": 1}, InvalidType, "deferred must be True or False"),
+        ({"context": {}, "actions": {"red": {"x": 1}}}, InvalidArgument, "action_columns must be"),
+    ],
+)
+def test_a_wrong_request_is_refused_in_one_sentence(
+    loop: Loop, arguments: dict[str, Any], error: type[Exception], message: str
+) -> None:
+    before = loop.status()["position"]
+    with pytest.raises(error, match=message):
+        loop.decide(**arguments)
+    assert loop.status()["position"] == before
+
+
+@pytest.mark.parametrize("value", [2.0, -0.1, float("nan"), "1", None, True])
+def test_a_wrong_reward_is_refused(loop: Loop, value: Any) -> None:
+    decision = loop.decide({})
+    with pytest.raises((InvalidArgument, InvalidType), match="reward must"):
+        loop.reward(decision.id, value)
+    assert loop.outcome(decision.id)["status"] == "waiting"
+
+
+def test_a_reward_for_an_unknown_id_is_refused(loop: Loop) -> None:
+    with pytest.raises(NotFound, match="no decision with the id 'nobody'"):
+        loop.reward("nobody", 1.0)

@@ -1,0 +1,128 @@
+"""Does a replay of the log give the same state and the same decisions, to the last bit?"""
+
+import contextlib
+import sqlite3
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from banditsrl import Loop
+from banditsrl.live.loop_opening import find_config
+from banditsrl.live.replay import Replay
+from banditsrl.live.state_bytes import digest_content, pack_state
+from banditsrl.live.store_address import open_store
+
+CONFIG: dict[str, Any] = {
+    "name": "offers",
+    "actions": ["red", "green", "blue"],
+    "columns": {"a": "number", "b": "number"},
+    "policy": "glrt-linucb",
+    "audit": 0.05,
+    "reward": {"range": [0, 1]},
+}
+
+WAIT_SECONDS = 60.0
+"""How long a training may take; the test does not depend on how long it does take."""
+
+
+def play(loop: Loop, rng: np.random.Generator, n: int) -> None:
+    for _ in range(n):
+        a, b = rng.normal(size=2)
+        decision = loop.decide({"a": a, "b": b})
+        mean = {"red": a, "green": b}.get(decision.action, 0.0)
+        loop.reward(decision.id, float(rng.random() < 1.0 / (1.0 + np.exp(-mean))))
+
+
+def wait_for_model(loop: Loop, version: int) -> None:
+    end = time.monotonic() + WAIT_SECONDS
+    while loop.status()["model"] < version and time.monotonic() < end:
+        time.sleep(0.05)
+    assert loop.status()["model"] >= version, loop.status()
+
+
+@pytest.fixture(scope="module")
+def played(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+    """A loop that was played, trained, changed, put back and reopened; and its last state."""
+    path = tmp_path_factory.mktemp("replay") / "offers.db"
+    rng = np.random.default_rng(0)
+    with Loop.create(path, CONFIG) as loop:
+        play(loop, rng, 40)
+        wait_for_model(loop, 1)
+        loop.add_action("pink")
+        play(loop, rng, 30)
+    with Loop.open(path) as loop:
+        loop.promote(1)
+        play(loop, rng, 10)
+        loop.resume()
+        loop.set_mode("shadow")
+        loop.decide({"a": 1.0}, baseline="red")
+        loop.set_mode("learn")
+        play(loop, rng, 30)
+        loop.flush()
+        state = loop._engine.fold.state
+        return path, digest_content(pack_state(state))
+
+
+@pytest.fixture
+def replay(played: tuple[Path, str]) -> Iterator[Replay]:
+    with open_replay(played[0]) as found:
+        yield found
+
+
+@contextlib.contextmanager
+def open_replay(path: Path) -> Iterator[Replay]:
+    store = open_store(path, create=False)
+    found = Replay(store, find_config(store, None))
+    try:
+        yield found
+    finally:
+        found.close()
+        store.close()
+
+
+def test_everything_is_computed_again_bit_for_bit(replay: Replay) -> None:
+    found = replay.verify()
+    assert found.differences == []
+    assert found.decisions == 111
+    assert found.trainings >= 1
+    assert found.snapshots >= 1
+    assert "no difference in 111 decisions" in str(found)
+
+
+def test_the_last_state_follows_from_the_log_alone(
+    replay: Replay, played: tuple[Path, str]
+) -> None:
+    reported: list[tuple[int, int, float]] = []
+    fold = replay.state_at(progress=lambda *values: reported.append(values))
+    assert fold.rounds == 110
+    # The training that runs when the loop is closed is not in the state that was looked at.
+    with_training = Replay.state_at(replay, last=fold.position)
+    assert digest_content(pack_state(fold.state)) == digest_content(pack_state(with_training.state))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ("SET value = 1 - value WHERE settled_at = (SELECT MIN(settled_at) FROM decisions)", "has"),
+        ("SET slot = (slot + 1) % 3 WHERE position = 2", "position 2 has another slot"),
+        ("SET model = 7 WHERE position = 2", "position 2 has another model"),
+    ],
+)
+def test_a_log_that_was_tampered_with_is_found_out(
+    played: tuple[Path, str], tmp_path: Path, change: str, message: str
+) -> None:
+    copy = tmp_path / "copy.db"
+    with sqlite3.connect(played[0]) as source, sqlite3.connect(copy) as target:
+        source.backup(target)
+        target.execute(f"UPDATE decisions {change}")
+    source.close()
+    target.commit()
+    target.close()
+    with open_replay(copy) as replay:
+        found = replay.verify()
+    assert not found.passed
+    assert message in " ".join(found.differences)

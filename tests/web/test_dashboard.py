@@ -1,0 +1,226 @@
+"""Does the dashboard work in a browser, with real data, and does it show a change of the world?"""
+
+import importlib.util
+import json
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from banditsrl.reports.colours import DARK, LIGHT
+from banditsrl.web.server import HttpService
+from banditsrl.web.tokens import make_token
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+DRIVER = shutil.which("chromedriver")
+
+pytestmark = pytest.mark.skipif(
+    not (CHROMIUM and DRIVER),
+    reason="no browser: install chromium and chromium-driver (Debian) to test the dashboard",
+)
+
+webdriver = pytest.importorskip(
+    "selenium.webdriver", reason="no selenium: install it to test the dashboard in a browser"
+)
+
+SECONDS = 60.0
+"""Long enough for a busy machine; the page draws in one or two."""
+
+MINUTES, VISITORS = 40, 75
+"""The length of the visit, and the visitors in each minute: enough to earn certificates twice."""
+
+FLAGS = (
+    "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
+    "--disable-background-networking", "--disable-component-update", "--disable-sync",
+    "--no-first-run",
+)  # fmt: skip
+
+DRAWN = """
+return [...document.querySelectorAll("[data-chart]")].map((chart) => ({
+  name: chart.dataset.chart,
+  lines: [...chart.querySelectorAll(".line")].map((line) => line.getAttribute("d").length),
+  areas: chart.querySelectorAll(".area").length,
+  alarms: chart.querySelectorAll(".mark.alarm").length,
+  wide: chart.querySelector("svg").getBoundingClientRect().width,
+  room: chart.parentElement.getBoundingClientRect().width,
+}));
+"""
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    options = webdriver.ChromeOptions()
+    options.binary_location = CHROMIUM
+    for flag in FLAGS:
+        options.add_argument(flag)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
+    driver = webdriver.Chrome(options=options, service=webdriver.ChromeService(DRIVER))
+    yield driver
+    driver.quit()
+
+
+@pytest.fixture(scope="module")
+def shop() -> Iterator[Any]:
+    """The shop of the examples, after a visit with a change in the middle."""
+    path = Path(__file__).parents[2] / "examples" / "shop.py"
+    found = importlib.util.spec_from_file_location("shop", path)
+    assert found is not None
+    assert found.loader is not None
+    module = importlib.util.module_from_spec(found)
+    found.loader.exec_module(module)
+    with module.open_shop(MINUTES, "glrt-egreedy", 0) as opened:
+        opened.run(MINUTES, VISITORS)
+        opened.loop.flush()
+        yield opened
+
+
+def wait(browser: Any, script: str) -> Any:
+    from selenium.webdriver.support.wait import WebDriverWait
+
+    return WebDriverWait(browser, SECONDS).until(lambda driver: driver.execute_script(script))
+
+
+def visit(browser: Any, address: str, *, width: int = 1280, scheme: str = "light") -> None:
+    """Open the dashboard on a screen of a width, in light or dark mode, and wait for its data."""
+    size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 500}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    feature = {"name": "prefers-color-scheme", "value": scheme}
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [feature]})
+    browser.get(f"{address}/")
+    wait(browser, "return document.documentElement.dataset.drawn === 'yes'")
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_everything_is_drawn_and_nothing_overflows(
+    browser: Any, shop: Any, width: int, scheme: str
+) -> None:
+    browser.get_log("browser")  # forget what was before
+    visit(browser, shop.address, width=width, scheme=scheme)
+    drawn = {chart["name"]: chart for chart in browser.execute_script(DRAWN)}
+    assert len(drawn["reward"]["lines"]) == 1
+    assert len(drawn["certainty"]["lines"]) == 3
+    assert min(drawn["reward"]["lines"] + drawn["certainty"]["lines"]) > 100
+    assert drawn["actions"]["areas"] == 4
+    for chart in drawn.values():
+        assert 0 < chart["wide"] <= chart["room"], chart
+    assert browser.execute_script("return document.documentElement.scrollWidth") <= width
+    assert browser.get_log("browser") == []
+
+
+def test_a_change_is_visible(browser: Any, shop: Any) -> None:
+    """The page must show what the history says: an alarm, and no certificates just behind it."""
+    bins = shop.loop.history(bins=120)
+    raised = [k for k, entry in enumerate(bins) if entry["alarms"]]
+    assert raised
+    assert raised[0] >= MINUTES // 2
+    before = [entry["certified"] for entry in bins[MINUTES // 2 - 5 : MINUTES // 2]]
+    assert min(before) > 0.1
+    assert bins[raised[0] + 1]["certified"] < min(before) / 2
+    visit(browser, shop.address)
+    drawn = {chart["name"]: chart for chart in browser.execute_script(DRAWN)}
+    for chart in drawn.values():
+        assert chart["alarms"] == sum(len(entry["alarms"]) for entry in bins)
+    text = browser.execute_script("return document.getElementById('tiles').innerText")
+    assert f"{MINUTES * VISITORS:,}" in text
+    sentence = browser.execute_script("return document.getElementById('trust').textContent")
+    assert sentence == str(shop.loop.trust())
+
+
+def test_the_page_follows_what_happens(browser: Any, shop: Any) -> None:
+    visit(browser, shop.address)
+    made = shop.loop.decide({"age": 0.0, "country": "fr"}, id="the-newest-one")
+    wait(
+        browser, f"return document.getElementById('decision-rows').innerText.includes('{made.id}')"
+    )
+
+
+def test_a_decision_is_explained(browser: Any, shop: Any) -> None:
+    visit(browser, shop.address)
+    browser.execute_script("document.querySelector('#decision-rows button').click()")
+    wait(browser, "return !document.getElementById('explanation').hidden")
+    chosen = browser.execute_script(
+        "return document.querySelector('#decision-rows button').textContent"
+    )
+    shown = browser.execute_script("return document.getElementById('explanation').innerText")
+    found = shop.loop.explain(chosen)
+    for sentence in found["sentences"]:
+        assert sentence in shown
+    for action in found["decision"].available:
+        assert action in shown
+
+
+def test_nothing_is_fetched_from_elsewhere(browser: Any, shop: Any) -> None:
+    browser.get_log("performance")
+    visit(browser, shop.address)
+    messages = [json.loads(entry["message"])["message"] for entry in browser.get_log("performance")]
+    sent = [m["params"] for m in messages if m["method"] == "Network.requestWillBeSent"]
+    addresses = [params["request"]["url"] for params in sent]
+    assert f"{shop.address}/v1/trust?" in addresses
+    assert [a for a in addresses if not a.startswith((shop.address, "data:"))] == []
+
+
+def test_the_policy_of_the_page_lets_no_other_script_run(browser: Any, shop: Any) -> None:
+    visit(browser, shop.address)
+    browser.execute_script(
+        "const s = document.createElement('script'); s.textContent = 'window.ran = 1';"
+        "document.body.append(s);"
+    )
+    assert browser.execute_script("return window.ran === undefined")
+    browser.get_log("browser")
+
+
+def test_the_page_asks_for_a_token_and_keeps_it_for_the_session(
+    browser: Any, shop: Any, tmp_path: Path
+) -> None:
+    token = make_token(tmp_path / "tokens.json", ["read"])
+    kept = KeptOpen(shop.loop)
+    with HttpService([lambda: kept], tokens=tmp_path / "tokens.json").run_beside() as address:
+        browser.get(f"{address}/")
+        wait(browser, "return !document.getElementById('access').hidden")
+        assert "drawn" not in browser.execute_script("return {...document.documentElement.dataset}")
+        enter = (
+            "document.getElementById('token').value = arguments[0];"
+            "document.querySelector('#access button').click();"
+        )
+        browser.execute_script(enter, "wrong")
+        wait(
+            browser,
+            "return document.getElementById('denied').textContent === 'The token is not known.'",
+        )
+        browser.execute_script(enter, token)
+        wait(browser, "return document.documentElement.dataset.drawn === 'yes'")
+        assert browser.execute_script("return document.getElementById('access').hidden")
+        assert browser.execute_script("return localStorage.length") == 0
+        assert token not in browser.current_url
+        browser.refresh()
+        wait(browser, "return document.documentElement.dataset.drawn === 'yes'")
+
+
+@pytest.mark.parametrize(("scheme", "palette"), [("light", LIGHT), ("dark", DARK)])
+def test_lines_wear_the_colours_of_the_mode(
+    browser: Any, shop: Any, scheme: str, palette: tuple[str, ...]
+) -> None:
+    visit(browser, shop.address, scheme=scheme)
+    script = (
+        "return [...document.querySelectorAll('.chart .line')]"
+        ".map((line) => getComputedStyle(line).stroke)"
+    )
+    allowed = {f"rgb({int(c[1:3], 16)}, {int(c[3:5], 16)}, {int(c[5:], 16)})" for c in palette}
+    strokes = set(browser.execute_script(script))
+    assert len(strokes) == 4
+    assert strokes <= allowed
+
+
+class KeptOpen:
+    """A loop that a second service may use and does not close."""
+
+    def __init__(self, loop: Any) -> None:
+        self._loop = loop
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._loop, name)
+
+    def close(self) -> None: ...
