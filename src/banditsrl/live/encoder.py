@@ -82,8 +82,8 @@ class Encoder:
 
     @property
     def n_columns(self) -> int:
-        """Length of a row."""
-        return self._width + self.n_slots * self._action_width
+        """Length of a row, whose last column is constant: many policies have no intercept."""
+        return self._width + self.n_slots * self._action_width + 1
 
     def encode(
         self,
@@ -93,6 +93,7 @@ class Encoder:
     ) -> NDArray[np.float64]:
         """Return the row of a context; `sent` has columns of actions that came with a request."""
         row = np.zeros(self.n_columns)
+        row[-1] = 1.0
         row[: self._width] = _encode_values(self._columns, context)
         if not self._action_width:
             if sent:

@@ -1,12 +1,14 @@
 """What does the training process do? It ends phases of the policy, on the rounds in the store.
 
 It waits for tasks on its standard input and answers on its standard output. It ends when the input
-is closed, and so never outlives the process that started it. Whatever else would print goes to
-standard error.
+is closed, and also in the middle of a training soon after the process that started it has ended.
+Whatever else would print goes to standard error.
 """
 
 import os
 import sys
+import threading
+import time
 import warnings
 from typing import Any
 
@@ -27,6 +29,9 @@ from banditsrl.live.store_address import open_store
 from banditsrl.numerics.precision import in_float64
 from banditsrl.numerics.process import use_compilation_cache
 from banditsrl.serving.compiled import compiled
+
+ORPHAN_SECONDS = 0.5
+"""How often the process looks whether the one that started it still runs."""
 
 NICENESS = 5
 """Training gives way to deciding when both want a processor."""
@@ -127,8 +132,20 @@ class TrainingDesk:
             return self._compiled.refresh(state, history, key)
 
 
+def end_with(parent: int) -> None:
+    """End this process soon after its parent, whatever it is doing."""
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(ORPHAN_SECONDS)
+        os._exit(1)
+
+    threading.Thread(target=watch, name="orphan watch", daemon=True).start()
+
+
 def main() -> None:
     """Answer tasks until the input is closed."""
+    end_with(os.getppid())
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     os.nice(NICENESS)

@@ -77,7 +77,7 @@ class Trees(eqx.Module):
     l2: float = setting(3.0, "Shrinkage of the values of a leaf towards 0, in rows.")
     n_questions: int = setting(128, "Number of random questions from which a tree chooses.")
     n_rows: int = setting(16384, "Most rows of a fit; it draws them at random if there are more.")
-    n_rows_of_tree: int = setting(1024, "Most rows on which the questions of a tree are chosen.")
+    n_rows_of_tree: int = setting(4096, "Most rows on which the questions of a tree are chosen.")
 
     def __check_init__(self) -> None:
         count("n_actions", self.n_actions)
