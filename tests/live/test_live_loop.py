@@ -9,8 +9,6 @@ import pytest
 from banditsrl import Loop
 from banditsrl.errors import Conflict, InvalidArgument, InvalidType, NotFound
 
-pytestmark = pytest.mark.usefixtures("without_training")
-
 CONFIG: dict[str, Any] = {
     "name": "offers",
     "actions": ["red", "green", "blue"],
@@ -18,6 +16,8 @@ CONFIG: dict[str, Any] = {
     "policy": "linucb-disjoint",
     "reward": {"range": [0, 1], "wait": 10, "default": 0},
 }
+
+pytestmark = pytest.mark.usefixtures("without_training")
 
 
 class Clock:
