@@ -41,10 +41,6 @@ class LoopError(BanditSRLError):
     """A loop cannot do what it was asked; nothing was changed."""
 
 
-class TrainingFailed(LoopError, RuntimeError):
-    """The process that trains ended without an answer, or could not train."""
-
-
 class NotFound(LoopError, LookupError):
     """No decision, action, model version or loop has this name."""
 
@@ -55,3 +51,7 @@ class Conflict(LoopError, ValueError):
 
 class StoreUnavailable(LoopError, OSError):
     """The store could not be written or read, so nothing was answered."""
+
+
+class TrainingFailed(LoopError, RuntimeError):
+    """The process that trains ended without an answer, or could not train."""
