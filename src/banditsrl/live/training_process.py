@@ -1,12 +1,13 @@
 """What does the training process do? It ends phases of the policy, on the rounds in the store.
 
 It waits for tasks on its standard input and answers on its standard output. It ends when the input
-is closed, and so never outlives the process that started it. Whatever else would print goes to
-standard error.
+is closed or the process that started it is gone. Whatever else would print goes to standard error.
 """
 
 import os
 import sys
+import threading
+import time
 import warnings
 from typing import Any
 
@@ -30,6 +31,10 @@ from banditsrl.serving.compiled import compiled
 
 NICENESS = 5
 """Training gives way to deciding when both want a processor."""
+
+
+LOOK_SECONDS = 0.5
+"""How often the process looks whether the one that started it is still there."""
 
 
 class RoundBuffer:
@@ -127,13 +132,24 @@ class TrainingDesk:
             return self._compiled.refresh(state, history, key)
 
 
+def _end_with(parent: int) -> None:
+    """End this process soon after the one that started it, also in the middle of a training."""
+    while os.getppid() == parent:
+        time.sleep(LOOK_SECONDS)
+    os._exit(0)
+
+
 def main() -> None:
     """Answer tasks until the input is closed."""
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     os.nice(NICENESS)
     use_compilation_cache(compiled_programs())
-    setting, _ = read_message(sys.stdin.buffer)
+    try:
+        setting, _ = read_message(sys.stdin.buffer)
+    except EOFError:
+        return
+    threading.Thread(target=_end_with, args=(setting["parent"],), daemon=True).start()
     desk = TrainingDesk(setting["url"], read_config(setting["config"]))
     while True:
         try:
