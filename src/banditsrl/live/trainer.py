@@ -105,7 +105,6 @@ class Trainer:
         )
         self.n_starts += 1
         setting: dict[str, Any] = {"url": self._url, "config": dict(self._config.document)}
-        setting["parent"] = os.getpid()
         write_message(self._process.stdin, setting, b"")
         return self._process
 

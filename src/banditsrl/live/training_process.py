@@ -1,7 +1,8 @@
 """What does the training process do? It ends phases of the policy, on the rounds in the store.
 
 It waits for tasks on its standard input and answers on its standard output. It ends when the input
-is closed or the process that started it is gone. Whatever else would print goes to standard error.
+is closed, or soon after the process that started it was killed. Whatever else would print goes to
+standard error.
 """
 
 import os
@@ -132,24 +133,21 @@ class TrainingDesk:
             return self._compiled.refresh(state, history, key)
 
 
-def _end_with(parent: int) -> None:
-    """End this process soon after the one that started it, also in the middle of a training."""
+def end_with(parent: int) -> None:
+    """End this process, whatever it is doing, once another process has become its parent."""
     while os.getppid() == parent:
         time.sleep(LOOK_SECONDS)
-    os._exit(0)
+    os._exit(1)
 
 
 def main() -> None:
     """Answer tasks until the input is closed."""
+    threading.Thread(target=end_with, args=(os.getppid(),), daemon=True).start()
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     os.nice(NICENESS)
     use_compilation_cache(compiled_programs())
-    try:
-        setting, _ = read_message(sys.stdin.buffer)
-    except EOFError:
-        return
-    threading.Thread(target=_end_with, args=(setting["parent"],), daemon=True).start()
+    setting, _ = read_message(sys.stdin.buffer)
     desk = TrainingDesk(setting["url"], read_config(setting["config"]))
     while True:
         try:
