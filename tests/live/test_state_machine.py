@@ -13,6 +13,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from banditsrl import Loop
 from banditsrl.errors import Conflict, NotFound
 
+pytestmark = pytest.mark.usefixtures("without_training")
+
 CONFIG: dict[str, Any] = {
     "name": "offers",
     "actions": ["red", "green"],

@@ -1,8 +1,8 @@
 """What does the training process do? It ends phases of the policy, on the rounds in the store.
 
 It waits for tasks on its standard input and answers on its standard output. It ends when the input
-is closed, and also in the middle of a training soon after the process that started it has ended.
-Whatever else would print goes to standard error.
+is closed, or soon after the process that started it was killed. Whatever else would print goes to
+standard error.
 """
 
 import os
@@ -30,11 +30,12 @@ from banditsrl.numerics.precision import in_float64
 from banditsrl.numerics.process import use_compilation_cache
 from banditsrl.serving.compiled import compiled
 
-ORPHAN_SECONDS = 0.5
-"""How often the process looks whether the one that started it still runs."""
-
 NICENESS = 5
 """Training gives way to deciding when both want a processor."""
+
+
+LOOK_SECONDS = 0.5
+"""How often the process looks whether the one that started it is still there."""
 
 
 class RoundBuffer:
@@ -133,19 +134,15 @@ class TrainingDesk:
 
 
 def end_with(parent: int) -> None:
-    """End this process soon after its parent, whatever it is doing."""
-
-    def watch() -> None:
-        while os.getppid() == parent:
-            time.sleep(ORPHAN_SECONDS)
-        os._exit(1)
-
-    threading.Thread(target=watch, name="orphan watch", daemon=True).start()
+    """End this process, whatever it is doing, once another process has become its parent."""
+    while os.getppid() == parent:
+        time.sleep(LOOK_SECONDS)
+    os._exit(1)
 
 
 def main() -> None:
     """Answer tasks until the input is closed."""
-    end_with(os.getppid())
+    threading.Thread(target=end_with, args=(os.getppid(),), daemon=True).start()
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     os.nice(NICENESS)
