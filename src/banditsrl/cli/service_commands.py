@@ -8,9 +8,11 @@ import typer
 from rich.console import Console
 
 from banditsrl.cli.console import print_message
+from banditsrl.engines.local import compiled_programs
 from banditsrl.errors import BanditSRLError, NotFound
 from banditsrl.live.live_loop import Loop
 from banditsrl.live.loop_config import read_config
+from banditsrl.numerics.process import use_compilation_cache
 from banditsrl.web.tokens import make_token, read_entries, remove_token
 
 console = Console()
@@ -68,6 +70,7 @@ def serve(
         raise MissingExtra(
             f"The service needs the package {error.name}: pip install 'banditsrl[serve]'."
         ) from None
+    use_compilation_cache(compiled_programs())  # a server that starts again need not compile
     names = [read_config(path).name for path in configs]  # refuses a bad file before anything runs
     openers = [
         partial(_open_or_create, store, path, name, replica)
