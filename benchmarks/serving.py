@@ -139,7 +139,7 @@ def put_under_load(port: int, *, n: int, seconds: float) -> Load:
     trained = states[np.searchsorted(times, np.array(starts), side="right") - 1]
     counted = np.array(starts) > starts[0] + seconds / 3.0
     kept = [np.array(values)[counted] for values in (starts, decide, reward)]
-    return Load(*kept, ids=list(ids), trained=trained[counted])
+    return Load(kept[0], kept[1], kept[2], list(ids), trained[counted])
 
 
 def measure(policy: str, *, n: int, seconds: float) -> dict[str, Any]:
