@@ -218,9 +218,10 @@
       ask("v1/status"), ask("v1/trust"), ask("v1/history", { bins }), ask("v1/models"),
       ask("v1/decisions", { last: 20 }),
     ]);
-    showTiles(status, history.bins, trust);
+    const past = history.bins.filter((bin) => bin.decisions > 0); // late rewards alone say little
+    showTiles(status, past, trust);
     showTrust(trust);
-    drawCharts(buildCharts(history.bins));
+    drawCharts(buildCharts(past));
     showModels(models.models);
     showDecisions(latest.decisions);
     place("access").hidden = true;
