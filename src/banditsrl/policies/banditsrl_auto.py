@@ -131,7 +131,7 @@ class BanditSRLAuto(FittedPolicy[AutoState]):
     _: KW_ONLY
     sigma: float | None = setting(None, "Noise level of the rewards; None means estimated.")
     delta: float = setting(0.01, "Level of the certificates.")
-    gamma: float = setting(1.3, "Growth of the phases.")
+    gamma: float = setting(1.2, "Growth of the phases.")
     slack: float = setting(2.0, "Standard errors by which the excess error is enlarged.")
     certifies: bool = setting(True, "Whether rounds may be certified.")
 

@@ -28,7 +28,7 @@ from banditsrl.policies.lints import LinTS
 from banditsrl.policies.linucb import LinUCB
 from banditsrl.policies.neuralucb import NeuralUCB
 from banditsrl.policies.nn_banditsrl import NNBanditSRL
-from banditsrl.policies.presets import EXPLORER, PORTFOLIO, PORTFOLIO_TREES, PRESETS, Settings
+from banditsrl.policies.presets import EXPLORER, PORTFOLIO, PRESETS, Settings
 from banditsrl.policies.tested_policy import TestedPolicy
 from banditsrl.policies.tree_egreedy import TreeEGreedy
 from banditsrl.policies.tree_linucb import TreeLinUCB
@@ -241,7 +241,7 @@ def _make_auto(
         scaled = Given(n_actions=task.n_actions, dim=columns.n_columns)
     return BanditSRLAuto(
         WideUCB(wides, **explorer),
-        Trees(task.n_actions, columns.n_rows * columns.n_columns, **{**PORTFOLIO_TREES, **trees}),
+        Trees(task.n_actions, columns.n_rows * columns.n_columns, **trees),
         TwinNetworks(NetworkLearner(Network(scaled, **network), Training(**training), **learner)),
         **outer,
     )

@@ -75,11 +75,5 @@ With half of this width, one seed in a few of wheel (seeds 100 to 103) never fin
 reward. The larger width costs up to a third of the regret where rewards are very noisy.
 """
 
-PORTFOLIO_TREES: Settings = {"n_rows_of_tree": 1024}
-"""Settings of the trees of `banditsrl-auto`.
-
-A quarter of the usual rows makes a fit four times as fast, and its error about the same.
-"""
-
 PRESETS.add("paper", paper)
 PRESETS.add("default", default)
