@@ -31,16 +31,16 @@ def encode(context: dict[str, Any], **sent: dict[str, Any]) -> list[float]:
     return Encoder(CONFIG).encode(plain_context(context), actions, sent).tolist()
 
 
-def test_a_row_is_the_context_and_then_each_slot() -> None:
-    #                age  rome oslo missing  red     green   spare
-    assert encode({"age": 31, "city": "oslo"}) == [31, 0, 1, 0, 1, 0, 2, 0, 0, 0]
-    assert encode({}) == [40, 0, 0, 1, 1, 0, 2, 0, 0, 0]
-    assert encode({"city": "lima"}) == [40, 0, 0, 0, 1, 0, 2, 0, 0, 0]
+def test_a_row_is_the_context_then_each_slot_then_one() -> None:
+    #                age  rome oslo missing  red     green   spare   constant
+    assert encode({"age": 31, "city": "oslo"}) == [31, 0, 1, 0, 1, 0, 2, 0, 0, 0, 1]
+    assert encode({}) == [40, 0, 0, 1, 1, 0, 2, 0, 0, 0, 1]
+    assert encode({"city": "lima"}) == [40, 0, 0, 0, 1, 0, 2, 0, 0, 0, 1]
 
 
 def test_columns_that_come_with_the_request_override_declared_ones() -> None:
     row = encode({}, green={"price": 5, "new": True})
-    assert row[4:] == [1, 0, 5, 1, 0, 0]
+    assert row[4:] == [1, 0, 5, 1, 0, 0, 1]
 
 
 @pytest.mark.parametrize(
