@@ -51,3 +51,7 @@ class Conflict(LoopError, ValueError):
 
 class StoreUnavailable(LoopError, OSError):
     """The store could not be written or read, so nothing was answered."""
+
+
+class OutcomeUnknown(StoreUnavailable):
+    """The store was lost while it committed; asking again with the same id tells what became."""

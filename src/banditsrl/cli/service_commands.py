@@ -1,5 +1,6 @@
 """Which commands run the HTTP service? `serve`, and `token` for who may use it."""
 
+import contextlib
 from functools import partial
 from pathlib import Path
 from typing import Annotated
@@ -8,7 +9,7 @@ import typer
 from rich.console import Console
 
 from banditsrl.cli.console import print_message
-from banditsrl.errors import BanditSRLError, NotFound
+from banditsrl.errors import BanditSRLError, Conflict, NotFound
 from banditsrl.live.live_loop import Loop
 from banditsrl.live.loop_config import read_config
 from banditsrl.web.tokens import make_token, read_entries, remove_token
@@ -77,10 +78,11 @@ def serve(
 
 
 def _open_or_create(store: str, path: Path, name: str, replica: int) -> Loop:
-    try:
+    with contextlib.suppress(NotFound):
         return Loop.open(store, name, replica=replica, warm_up=False)
-    except NotFound:
+    with contextlib.suppress(Conflict):  # another server may have made it at this moment
         return Loop.create(store, path, replica=replica, warm_up=False)
+    return Loop.open(store, name, replica=replica, warm_up=False)
 
 
 @token_app.command("new")

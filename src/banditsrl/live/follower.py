@@ -48,6 +48,7 @@ class Follower:
         self._ends = False
         self._thread = threading.Thread(target=self._run, name=f"follower {loop}", daemon=True)
         self._thread.start()
+        store.listen(self._news.set)
 
     def wake(self, position: int) -> None:
         """Say that the log has reached a position."""
