@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable
 from functools import partial
 
-from banditsrl.errors import LoopError
+from banditsrl.errors import LoopError, StoreUnavailable
 from banditsrl.live.fold import Fold, PendingTraining
 from banditsrl.live.follower import Follower
 from banditsrl.live.loop_changes import add_alarm, end_training, start_training
@@ -48,7 +48,8 @@ class Learner:
         clock: Callable[[], float],
         may_lead: bool,
     ) -> None:
-        self.leads, self.trouble = may_lead and store.lead(config.name), ""
+        self.leads = may_lead and store.lead(config.name)
+        self._store_trouble = self._training_trouble = ""
         self._may_lead = may_lead
         self._store, self._config, self._programs = store, config, programs
         self._follower, self._writer, self._shelf = follower, writer, shelf
@@ -60,6 +61,11 @@ class Learner:
         self._retry_at = 0.0
         self._thread = threading.Thread(target=self._run, name="learner", daemon=True)
         self._thread.start()
+
+    @property
+    def trouble(self) -> str:
+        """What is wrong at present, or nothing."""
+        return self._training_trouble or self._store_trouble
 
     def close(self) -> None:
         """End the thread and the training, which is started again when the loop is opened."""
@@ -80,11 +86,20 @@ class Learner:
         while self._may_lead and not self._ends:
             self._work.wait(TICK_SECONDS)
             try:
-                self.leads = self._store.lead(self._config.name)
+                self.leads = self._may_work()
                 if self.leads and not self._ends:
                     self._tick()
+                self._store_trouble = ""
             except Exception as error:  # it must go on, and `status` shows what is wrong
-                self.trouble = str(error)
+                self._store_trouble = str(error)
+
+    def _may_work(self) -> bool:
+        """Return whether this process is the learner; without a store it cannot be."""
+        try:
+            return self._store.lead(self._config.name)
+        except StoreUnavailable:
+            self.leads = False
+            raise
 
     def _tick(self) -> None:
         self._expire()
@@ -131,10 +146,10 @@ class Learner:
             if pending is None or pending.position != position:
                 return  # another version was put back meanwhile
             self._publish(pending, self._trainer.train(pending))
-            self.trouble = ""
+            self._training_trouble = ""
         except LoopError as error:
             if not self._ends:
-                self.trouble = str(error)
+                self._training_trouble = str(error)
                 self._retry_at = time.monotonic() + RETRY_SECONDS
 
     def _publish(self, pending: PendingTraining, result: TrainingResult) -> None:

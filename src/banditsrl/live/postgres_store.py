@@ -104,6 +104,7 @@ class PostgresStore:
         try:
             ended = connection.execute("COMMIT").statusmessage
         except psycopg.OperationalError as error:
+            connection.close()
             if not self._is_committed(number, error):
                 raise
             return
@@ -117,6 +118,7 @@ class PostgresStore:
             try:
                 with contextlib.closing(self._desk.connect()) as connection:
                     cursor = PostgresCursor(connection)
+                    cursor.execute("SET lock_timeout = '2s'")
                     found = cursor.execute(FIND_TRANSACTION, (self._writer,))
                     return bool(found[0][0] == number)
             except (psycopg.Error, StoreUnavailable):
