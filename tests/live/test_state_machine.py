@@ -136,7 +136,7 @@ class LoopMachine(RuleBasedStateMachine):
     @rule(name=st.sampled_from(["pink", "grey", "gold"]))
     def add(self, name: str) -> None:
         if name in self.actions or len(self.actions) == 4:
-            with pytest.raises(Conflict, match="already an action|no slot left"):
+            with pytest.raises(Conflict, match=r"already an action|no slot left"):
                 self.loop.add_action(name)
             return
         self.loop.add_action(name)
@@ -153,7 +153,7 @@ class LoopMachine(RuleBasedStateMachine):
             with pytest.raises(NotFound, match="no action named"):
                 change(name)
         elif self.actions[name] == "retired" or (verb != "resume" and not others):
-            with pytest.raises(Conflict, match="for ever|last active one"):
+            with pytest.raises(Conflict, match=r"for ever|last active one"):
                 change(name)
         else:
             change(name)

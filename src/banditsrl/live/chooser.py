@@ -10,7 +10,12 @@ import numpy as np
 from banditsrl.core.policy import Choice
 from banditsrl.errors import Conflict, NotFound
 from banditsrl.live.decide_requests import DecideRequest, pick_actions, pick_baseline
-from banditsrl.live.decision_rows import DecisionRow, to_bytes, write_json
+from banditsrl.live.decision_rows import (
+    DecisionRow,
+    to_bytes,
+    write_json,
+    write_json_in_order,
+)
 from banditsrl.live.encoder import RETIRED, Encoder, make_mask
 from banditsrl.live.fold import Fold
 from banditsrl.live.law import DrawnAction, draw, play_baseline
@@ -66,7 +71,7 @@ class Chooser:
             time=now,
             context=write_json(request.context),
             digest=request.digest,
-            available=write_json_in_order(names),
+            available=write_json_in_order({action.name: action.slot for action in actions}),
             action=names[drawn.slot],
             slot=drawn.slot,
             features=to_bytes(features),
@@ -89,12 +94,6 @@ def even_share(config: LoopConfig) -> float:
     """Return the share of uncertain rounds in which every available action is equally likely."""
     audit = config.settings.get("audit", config.audit)
     return float(audit) if isinstance(audit, int | float) else 0.0
-
-
-def write_json_in_order(names: dict[int, str]) -> str:
-    """Return the slots by name, in the order of the slots."""
-    pairs = [f"{write_json(name)}:{slot}" for slot, name in sorted(names.items())]
-    return "{" + ",".join(pairs) + "}"
 
 
 def describe_choice(choice: Choice, drawn: DrawnAction, *, by_policy: bool) -> dict[str, Any]:

@@ -98,7 +98,16 @@ def to_bytes(vector: NDArray[np.float64]) -> bytes:
 
 def write_json(value: Any) -> str:
     """Return a value as JSON, the same text for the same value."""
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    return _SORTED.encode(value)
+
+
+def write_json_in_order(value: Any) -> str:
+    """Return a value as JSON, with names in the order that they have."""
+    return _AS_GIVEN.encode(value)
+
+
+_SORTED = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False)
+_AS_GIVEN = json.JSONEncoder(separators=(",", ":"), allow_nan=False)
 
 
 def digest_request(request: Any) -> str:

@@ -111,7 +111,9 @@ class Learner:
         runs = self._training is not None and self._training.is_alive()
         wanted = fold.wants_training(self._programs.policy)
         if wanted and not runs and time.monotonic() >= self._retry_at:
-            self._training = threading.Thread(target=self._train, name="training", daemon=True)
+            self._training = threading.Thread(
+                target=self._train, args=(fold.position,), name="training", daemon=True
+            )
             self._training.start()
 
     def _expire(self) -> None:
@@ -137,10 +139,13 @@ class Learner:
             self._writer.write(partial(add_alarm, n_alarms=found, time=self._clock()))
             self._n_alarms = found
 
-    def _train(self) -> None:
+    def _train(self, known: int) -> None:
         """Train once, beside everything else, and publish the result."""
         try:
-            position = self._writer.write(partial(start_training, time=self._clock()))
+            start = partial(start_training, known=known, time=self._clock())
+            position = self._writer.write(start)
+            if position is None:
+                return
             self._follower.wait_for(position)
             pending = self._follower.fold.pending
             if pending is None or pending.position != position:

@@ -12,9 +12,15 @@ import numpy as np
 
 from banditsrl.arguments import real
 from banditsrl.errors import InvalidArgument, NotFound
-from banditsrl.live.chooser import write_json_in_order
 from banditsrl.live.decide_requests import read_request
-from banditsrl.live.decision_rows import EXPIRED, WAITING, DecisionRow, to_bytes, write_json
+from banditsrl.live.decision_rows import (
+    EXPIRED,
+    WAITING,
+    DecisionRow,
+    to_bytes,
+    write_json,
+    write_json_in_order,
+)
 from banditsrl.live.encoder import RETIRED, ActionEntry, ActionTable, Encoder
 from banditsrl.live.ledger import Ledger
 from banditsrl.live.loop_config import LoopConfig
@@ -49,7 +55,7 @@ class LogImporter:
             time=real("time", row.get("time", 0.0)),
             context=write_json(request.context),
             digest=request.digest,
-            available=write_json_in_order({self._find(name).slot: name for name in pmf}),
+            available=write_json_in_order({name: self._find(name).slot for name in pmf}),
             action=action.name,
             slot=action.slot,
             features=to_bytes(features),

@@ -53,8 +53,14 @@ def add_alarm(ledger: Ledger, n_alarms: int, *, time: float) -> int | None:
     return ledger.append("alarm", time, body={"alarms": n_alarms})
 
 
-def start_training(ledger: Ledger, *, time: float) -> int:
-    """Note that a training starts from the state here."""
+def start_training(ledger: Ledger, known: int, *, time: float) -> int | None:
+    """Note that a training starts from the state here.
+
+    Nothing happens if, since the position that was known, a version was put back, the mode was
+    changed or another training has started.
+    """
+    if ledger.last_of("promoted", "settings", "training") > known:
+        return None
     return ledger.append("training", time, body={})
 
 

@@ -44,14 +44,18 @@ class LoopColumn:
     def encode(self, value: Any) -> list[float]:
         """Return the part of the vector that one value becomes."""
         if self.column.kind == "number" and value is not None:
-            return self.column.encode(self._bound(value))
+            number = self._bound(value)
+            if number is not None:  # `Column` would look at the number a second time
+                return [number] if self.column.default is not None else [number, 0.0]
+            return self.column.encode(None)
         if self.column.kind == "category" and isinstance(value, Mapping | list):
             raise InvalidType(f"{self.name} must be one value, got {type(value).__name__}.")
         return self.column.encode(value)
 
-    def _bound(self, value: Any) -> Any:
+    def _bound(self, value: Any) -> float | None:
         """Return a number within the range, or refuse one that would spoil the statistics."""
-        if isinstance(value, bool) or not isinstance(value, Real):
+        is_plain = type(value) is float or type(value) is int  # the usual case, told quickly
+        if not is_plain and (isinstance(value, bool) or not isinstance(value, Real)):
             raise InvalidType(f"{self.name} must be a number, got {value!r}.")
         try:
             number = float(value)

@@ -64,7 +64,7 @@ class LoopEngine:
             programs.warm_up(found.state)
         ways: dict[str, Any] = {"programs": programs, "models": self.shelf.find_model}
         fold = catch_up(store, config.name, found, progress=progress, **ways)
-        opening = count_opening(store, config.name, count("replica", replica, 0))
+        opening = count_opening(store, config.name, count("replica", replica, 0), clock())
         self._chooser = Chooser(config, programs, replica=replica, opening=opening, clock=clock)
         self._follower = Follower(store, config.name, fold, changed=lambda: None, **ways)
         self._writer = Writer(store, config.name, self._follower.wake)

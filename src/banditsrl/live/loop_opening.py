@@ -12,6 +12,7 @@ from banditsrl.live.log_reader import iterate_changes, read_position
 from banditsrl.live.loop_config import LoopConfig, read_config
 from banditsrl.live.loop_store import LoopStore
 from banditsrl.live.programs import Programs
+from banditsrl.live.state_bytes import describe_build
 
 Progress = Callable[[int, int, float], None]
 """Called now and then with the position reached, the last one, and an estimate of seconds left."""
@@ -58,18 +59,19 @@ def find_config(store: LoopStore, name: str | None) -> LoopConfig:
     return read_config(json.loads(found[0][0]))
 
 
-def count_opening(store: LoopStore, loop: str, replica: int) -> int:
-    """Return how often a replica has opened a loop; its draws depend on it and never repeat."""
+def count_opening(store: LoopStore, loop: str, replica: int, now: float) -> int:
+    """Note that a replica opens a loop, and return how often it has; its draws depend on that."""
     with store.write() as cursor:
-        cursor.execute(
-            "INSERT INTO replicas (loop, replica, openings) VALUES (?, ?, 1) "
-            "ON CONFLICT (loop, replica) DO UPDATE SET openings = replicas.openings + 1",
-            (loop, replica),
-        )
+        cursor.execute(f"SELECT name FROM loops WHERE name = ?{cursor.for_update}", (loop,))  # noqa: S608
         found = cursor.execute(
-            "SELECT openings FROM replicas WHERE loop = ? AND replica = ?", (loop, replica)
+            "SELECT MAX(opening) FROM openings WHERE loop = ? AND replica = ?", (loop, replica)
         )
-    return int(found[0][0])
+        opening = int(found[0][0] or 0) + 1
+        cursor.execute(
+            "INSERT INTO openings (loop, replica, opening, time, build) VALUES (?, ?, ?, ?, ?)",
+            (loop, replica, opening, now, describe_build()),
+        )
+    return opening
 
 
 def catch_up(

@@ -58,6 +58,14 @@ class ModelShelf:
             raise LoopError(f"The model version {version} was made by a policy of other settings.")
         return self._retrain(pending)
 
+    def find_build(self, version: int) -> str:
+        """Return which build has trained a version."""
+        with self._store.read() as cursor:
+            found = cursor.execute(
+                "SELECT build FROM models WHERE loop = ? AND version = ?", (self._loop, version)
+            )
+        return str(found[0][0]) if found else ""
+
     def save_snapshot(self, fold: Fold, time: float) -> None:
         """Keep what is known at a position; a training that runs is not part of it."""
         if fold.pending is not None:

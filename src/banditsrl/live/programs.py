@@ -96,9 +96,8 @@ class Programs:
         count: int,
     ) -> tuple[Choice, NDArray[np.float64] | None, float]:
         """Return a choice, the predicted rewards (None without a model), and a uniform number."""
-        drawn = _choose(self._parts, state, features, mask, key, np.uint32(count))
-        choice, predicted, uniform = jax.device_get(drawn)
-        return choice, predicted, float(uniform)
+        drawn = np.asarray(_choose(self._parts, state, features, mask, key, np.uint32(count)))
+        return _unpack_choice(drawn, self.n_slots)
 
     @in_float64
     def learn(self, state: State, one: LearnedRound) -> State:
@@ -148,11 +147,29 @@ def _choose(
     mask: Array,
     key: Array,
     count: Array,
-) -> tuple[Choice, Array | None, Array]:
+) -> Array:
+    """Return everything as one vector, since each array that leaves a program takes its time."""
     own, other = jax.random.split(jax.random.fold_in(key, count))
     policy = parts.combine()
     choice = policy.act(state, features, mask, own)
-    return choice, policy.predict(state, features), jax.random.uniform(other, dtype=jnp.float64)
+    predicted = policy.predict(state, features)
+    single = [choice.action, choice.certified, choice.glr, choice.threshold]
+    single += [choice.representation, jnp.asarray(choice.audited)]
+    single += [jax.random.uniform(other, dtype=jnp.float64)]
+    vectors = [jnp.stack([jnp.asarray(one, dtype=jnp.float64) for one in single]), choice.pmf]
+    vectors += [] if predicted is None else [predicted]
+    return jnp.concatenate([vector.astype(jnp.float64) for vector in vectors])
+
+
+def _unpack_choice(
+    drawn: NDArray[np.float64], n_slots: int
+) -> tuple[Choice, NDArray[np.float64] | None, float]:
+    """Return what `_choose` put into one vector."""
+    action, certified, glr, threshold, representation, audited, uniform = drawn[:7].tolist()
+    pmf, predicted = drawn[7 : 7 + n_slots], drawn[7 + n_slots :]
+    fields: list[Any] = [int(action), pmf, bool(certified), glr, threshold]
+    fields += [int(representation), bool(audited)]
+    return Choice(*fields), predicted if len(predicted) else None, uniform
 
 
 @jax.jit

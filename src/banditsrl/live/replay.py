@@ -2,8 +2,8 @@
 
 Verification computes everything a second time: each decision from the state that it names, each
 training from the state at its start, each snapshot from the records before it. What is compared
-was computed by another process at another time, so a difference means that the log is not whole,
-or that this is another build than the one that wrote it.
+was computed by another process at another time, so a difference means that the log is not whole.
+What another build has computed may differ in the last bit, so it is counted and not compared.
 """
 
 import json
@@ -23,7 +23,7 @@ from banditsrl.live.loop_opening import Progress, catch_up
 from banditsrl.live.loop_store import LoopStore
 from banditsrl.live.model_shelf import ModelShelf
 from banditsrl.live.programs import Programs
-from banditsrl.live.state_bytes import digest_content, pack_state
+from banditsrl.live.state_bytes import describe_build, digest_content, pack_state
 from banditsrl.live.trainer import Trainer
 
 SHOWN_DIFFERENCES = 20
@@ -44,6 +44,7 @@ class Verification:
     decisions: int = 0
     trainings: int = 0
     snapshots: int = 0
+    other_builds: int = 0  # decisions and trainings of other builds, which are not compared
     n_differences: int = 0
     differences: list[str] = field(default_factory=list)
 
@@ -60,10 +61,11 @@ class Verification:
 
     def __str__(self) -> str:
         found = "no difference" if self.passed else f"{self.n_differences:,} differences"
+        others = f" {self.other_builds:,} are of other builds." if self.other_builds else ""
         return (
             f"Positions {self.first:,} to {self.last:,} of {self.loop!r}: {found} in "
             f"{self.decisions:,} decisions, {self.trainings:,} trainings and "
-            f"{self.snapshots:,} snapshots."
+            f"{self.snapshots:,} snapshots.{others}"
         )
 
 
@@ -97,9 +99,12 @@ class Replay:
             last = read_position(cursor, self._config.name)
         fold = self._first_fold()
         found = Verification(self._config.name, fold.position, last)
-        snapshots = self._read_snapshots(fold.position, last)
+        snapshots, openings = self._read_snapshots(fold.position, last), self._own_openings()
         for row in self._decisions(fold.position):
             if row.position > last:
+                continue
+            if (row.replica, row.draw // DRAWS_PER_OPENING) not in openings:
+                found.other_builds += 1
                 continue
             fold = self._advance(fold, row.known, snapshots, found)
             self._compare_decision(fold, row, found)
@@ -150,7 +155,9 @@ class Replay:
     ) -> State:
         """Return the state of a version, after computing it again from its training."""
         kept = self._shelf.find_model(version, pending)
-        if pending is not None:
+        if version and self._shelf.find_build(version) != describe_build():
+            found.other_builds += pending is not None
+        elif pending is not None:
             again = self._trainer.retrain(pending)
             found.trainings += 1
             if digest_content(pack_state(again)) != digest_content(pack_state(kept)):
@@ -176,12 +183,21 @@ class Replay:
                 return
             known, position = rows[-1].known, rows[-1].position
 
+    def _own_openings(self) -> set[tuple[int, int]]:
+        """Return which openings of which replicas were of this build."""
+        with self._store.read() as cursor:
+            found = cursor.execute(
+                "SELECT replica, opening FROM openings WHERE loop = ? AND build = ?",
+                (self._config.name, describe_build()),
+            )
+        return {(replica, opening) for replica, opening in found}
+
     def _read_snapshots(self, first: int, last: int) -> list[tuple[int, str]]:
         with self._store.read() as cursor:
             found = cursor.execute(
                 "SELECT position, state FROM snapshots WHERE loop = ? AND settings = ? AND "
-                "position > ? AND position <= ? ORDER BY position",
-                (self._config.name, self._shelf.settings, first, last),
+                "build = ? AND position > ? AND position <= ? ORDER BY position",
+                (self._config.name, self._shelf.settings, describe_build(), first, last),
             )
         return [(position, digest_content(bytes(content))) for position, content in found]
 

@@ -107,11 +107,13 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
             total DOUBLE PRECISION NOT NULL,
             squares DOUBLE PRECISION NOT NULL,
             PRIMARY KEY (loop, minute, action))""",
-        """CREATE TABLE replicas (
+        """CREATE TABLE openings (
             loop TEXT NOT NULL,
             replica BIGINT NOT NULL,
-            openings BIGINT NOT NULL,
-            PRIMARY KEY (loop, replica))""",
+            opening BIGINT NOT NULL,
+            time DOUBLE PRECISION NOT NULL,
+            build TEXT NOT NULL,
+            PRIMARY KEY (loop, replica, opening))""",
     ),
 )
 """The statements that lead from each version of the schema to the next."""

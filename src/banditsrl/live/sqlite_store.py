@@ -57,8 +57,12 @@ class SqliteStore:
         with _refusals(self.path):
             self._writer = self._connect()
             self._writer.execute("PRAGMA journal_mode = WAL")
-        with self.write() as cursor:
-            migrate(cursor, "BLOB")
+        try:
+            with self.write() as cursor:
+                migrate(cursor, "BLOB")
+        except BaseException:
+            self._writer.close()
+            raise
 
     def _connect(self) -> sqlite3.Connection:
         connection = sqlite3.connect(

@@ -27,6 +27,9 @@ def describe_build() -> str:
     """Return what decides the last bit of a number: versions, processor and compiler options."""
     words = [f"{name} {version}" for name, version in read_versions()]
     words += [platform.machine(), os.environ.get("XLA_FLAGS", "")]
+    config: Any = jax.config
+    if config.read("jax_disable_most_optimizations"):
+        words.append("not optimised")
     return ", ".join(word for word in words if word)
 
 

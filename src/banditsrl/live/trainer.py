@@ -45,7 +45,8 @@ class Trainer:
     def __init__(self, url: str, config: LoopConfig, programs: Programs) -> None:
         self._url, self._config, self._programs = url, config, programs
         self._process: subprocess.Popen[bytes] | None = None
-        self._running = threading.Lock()
+        self._running, self._starting = threading.Lock(), threading.Lock()
+        self._closed = False
         self.n_starts = 0
 
     @property
@@ -59,7 +60,8 @@ class Trainer:
         task = {"position": pending.position, "rounds": pending.rounds}
         task["erased"] = pending.erased
         with self._running:
-            process = self._start()
+            with self._starting:
+                process = self._start()
             try:
                 write_message(process.stdin, task, pack_state(pending.state))
                 answer, content = read_message(process.stdout)
@@ -82,7 +84,9 @@ class Trainer:
 
     def close(self) -> None:
         """End the process, whatever it is doing."""
-        process = self._process
+        with self._starting:
+            self._closed = True
+            process = self._process
         if process is not None and process.poll() is None:
             process.kill()
         with self._running:
@@ -91,6 +95,8 @@ class Trainer:
     def _start(self) -> "subprocess.Popen[bytes]":
         if self.process_id is not None and self._process is not None:
             return self._process
+        if self._closed:
+            raise TrainingFailed("The loop is closed, so nothing is trained.")
         self._end()
         package = str(Path(banditsrl.__file__).parents[1])
         paths = [package, *filter(None, [os.environ.get("PYTHONPATH")])]

@@ -140,7 +140,11 @@ def main() -> None:
             task, content = read_message(sys.stdin.buffer)
         except EOFError:
             return
-        write_message(answers, *desk.answer(task, content))
+        answer = desk.answer(task, content)
+        try:
+            write_message(answers, *answer)
+        except BrokenPipeError:  # the process that asked has ended
+            return
 
 
 if __name__ == "__main__":

@@ -1,0 +1,140 @@
+"""Does everything that a loop knows come out of it, and into another one? And is it forgotten?"""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+from banditsrl import Loop
+from banditsrl.errors import Conflict, InvalidArgument, NotFound
+from banditsrl.live.loop_opening import find_config
+from banditsrl.live.replay import Replay
+from banditsrl.live.store_address import open_store
+
+CONFIG: dict[str, Any] = {
+    "name": "offers",
+    "actions": ["red", "green"],
+    "columns": {"age": "number", "user": {"category": ["ann", "bob"]}},
+    "policy": "linucb-disjoint",
+}
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "offers.db"
+
+
+@pytest.fixture
+def loop(path: Path) -> Iterator[Loop]:
+    rng = np.random.default_rng(0)
+    with Loop.create(path, CONFIG, warm_up=False) as made:
+        for i in range(12):
+            user = "ann" if i % 3 else "bob"
+            decision = made.decide({"age": float(rng.normal()), "user": user}, id=f"id {i}")
+            if i < 9:
+                made.reward(decision.id, i / 10)
+        made.flush()
+        yield made
+
+
+@pytest.mark.parametrize("ending", ["jsonl", "parquet"])
+def test_an_export_has_one_row_per_decision(loop: Loop, tmp_path: Path, ending: str) -> None:
+    out = tmp_path / f"log.{ending}"
+    assert loop.export(out) == 12
+    if ending == "jsonl":
+        rows = [json.loads(line) for line in out.read_text().splitlines()]
+    else:
+        nested = ("pmf", "context", "certificate", "available")
+        rows = [
+            {k: json.loads(v) if k in nested else v for k, v in row.items()}
+            for row in pl.read_parquet(out).to_dicts()
+        ]
+    for i, row in enumerate(rows):
+        decision = loop.decision(f"id {i}")
+        assert (row["id"], row["action"]) == (decision.id, decision.action)
+        assert row["pmf"] == dict(decision.pmf)
+        assert row["context"] == dict(decision.context)
+        assert row["certificate"]["certified"] is False
+        assert row["reward"] == (i / 10 if i < 9 else None)
+
+
+@pytest.mark.parametrize("ending", ["jsonl", "parquet"])
+def test_an_import_is_learned_from_once(loop: Loop, tmp_path: Path, ending: str) -> None:
+    out = tmp_path / f"log.{ending}"
+    loop.export(out)
+    with Loop.create(tmp_path / "other.db", CONFIG, warm_up=False) as other:
+        assert other.import_decisions(out) == 12
+        assert other.import_decisions(out) == 0
+        assert (other.status()["rounds"], other.status()["waiting"]) == (9, 0)
+        assert other.outcome("id 3")["value"] == 0.3
+        assert other.decision("id 3").pmf == loop.decision("id 3").pmf
+        theirs, ours = other._engine.fold.state, loop._engine.fold.state
+        context = loop._engine.encoder.encode({"age": 0.5}, [])
+        assert other._engine.programs.predict(theirs, context) == pytest.approx(
+            loop._engine.programs.predict(ours, context)
+        )
+
+
+def test_a_wrong_import_is_refused_before_anything_is_written(loop: Loop, tmp_path: Path) -> None:
+    out = tmp_path / "log.jsonl"
+    good = {"id": "new", "context": {}, "action": "red", "reward": 1.0}
+    out.write_text(json.dumps(good) + "\n" + json.dumps({**good, "action": "pink"}) + "\n")
+    with pytest.raises(NotFound, match="no action named 'pink'; add it before"):
+        loop.import_decisions(out)
+    with pytest.raises(NotFound, match="no decision with the id 'new'"):
+        loop.decision("new")
+    with pytest.raises(InvalidArgument, match=r"must end in \.jsonl or \.parquet"):
+        loop.export(tmp_path / "log.csv")
+
+
+def test_an_erased_context_is_gone_and_what_was_learned_stays(loop: Loop, path: Path) -> None:
+    before, context = loop._engine.fold, loop._engine.encoder.encode({"age": 0.5}, [])
+    predicted = loop._engine.programs.predict(before.state, context)
+    assert loop.erase(column="user", value="bob") == 4
+    assert loop.erase(["id 0"]) == 0
+    assert loop.decision("id 0").context == {}
+    assert loop.decision("id 1").context["user"] == "ann"
+    assert b"bob" not in b"".join(read_contexts(loop))
+    after = loop._engine.fold
+    assert after.rounds == before.rounds
+    again = loop._engine.programs.predict(after.state, context)
+    assert np.array_equal(np.asarray(again), np.asarray(predicted))
+    loop.reward(loop.decide({"age": 0.1}).id, 1.0)
+    loop.flush()
+    store = open_store(path, create=False)
+    replay = Replay(store, find_config(store, None))
+    found = replay.verify()
+    replay.close()
+    store.close()
+    assert found.differences == []
+    assert found.decisions == 1  # what was before the erasure cannot be computed again
+
+
+def read_contexts(loop: Loop) -> list[bytes]:
+    with loop._engine.store.read() as cursor:
+        return [
+            (text or "").encode() for (text,) in cursor.execute("SELECT context FROM decisions")
+        ]
+
+
+def test_the_state_of_an_erased_loop_survives_a_restart(loop: Loop, path: Path) -> None:
+    loop.erase(["id 1", "id 2"])
+    context = loop._engine.encoder.encode({"age": 0.5}, [])
+    before = loop._engine.programs.predict(loop._engine.fold.state, context)
+    loop.close()
+    with Loop.open(path, warm_up=False) as again:
+        after = again._engine.programs.predict(again._engine.fold.state, context)
+        assert np.array_equal(np.asarray(before), np.asarray(after))
+
+
+def test_a_backup_is_a_loop_and_never_replaces_a_file(loop: Loop, tmp_path: Path) -> None:
+    copy = tmp_path / "copy.db"
+    loop.backup(copy)
+    with pytest.raises(Conflict, match="must be a new file"):
+        loop.backup(copy)
+    with Loop.open(copy, warm_up=False) as other:
+        assert other.decisions(last=20) == loop.decisions(last=20)

@@ -1,0 +1,177 @@
+"""Does the learner train, publish, close decisions and come back, whatever happens meanwhile?"""
+
+import os
+import signal
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from banditsrl import Loop
+from banditsrl.core.phases import phase_ends
+from banditsrl.live.fold import next_end_after
+from banditsrl.live.programs import Programs
+
+CONFIG: dict[str, Any] = {
+    "name": "offers",
+    "actions": ["red", "green"],
+    "columns": {"age": "number"},
+    "policy": "linucb-disjoint",
+    "reward": {"wait": 10, "default": 0.25},
+    "spare_actions": 0,
+}
+
+WAIT_SECONDS = 60.0
+"""How long to wait for something that another thread or process does."""
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 1_000_000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def loop(tmp_path: Path, clock: Clock) -> Iterator[Loop]:
+    with Loop.create(tmp_path / "offers.db", CONFIG, clock=clock, warm_up=False) as made:
+        yield made
+
+
+def wait_until(holds: Callable[[], bool]) -> None:
+    end = time.monotonic() + WAIT_SECONDS
+    while not holds() and time.monotonic() < end:
+        time.sleep(0.02)
+    assert holds()
+
+
+def play(loop: Loop, n: int) -> None:
+    rng = np.random.default_rng(0)
+    for _ in range(n):
+        loop.reward(loop.decide({"age": float(rng.normal())}).id, float(rng.random()))
+    loop.flush()
+
+
+@pytest.mark.parametrize(("growth", "longest"), [(2.0, None), (1.2, None), (1.5, 7), (2.0, 5)])
+def test_the_next_phase_end_is_that_of_the_list(growth: float, longest: int | None) -> None:
+    ends = phase_ends(growth, 400, longest)
+    for step in range(ends[-1]):
+        assert next_end_after(growth, step, longest) == min(end for end in ends if end > step)
+
+
+def test_a_decision_without_a_reward_gets_the_default_when_its_wait_is_over(
+    loop: Loop, clock: Clock
+) -> None:
+    first, second = loop.decide({}), loop.decide({})
+    loop.reward(second.id, 1.0)
+    clock.now += 11
+    wait_until(lambda: loop.outcome(first.id)["status"] == "settled")
+    assert loop.outcome(first.id)["value"] == 0.25
+    assert loop.outcome(second.id)["value"] == 1.0
+    loop.flush()
+    assert (loop.status()["rounds"], loop.status()["waiting"]) == (2, 0)
+
+
+def test_a_training_is_published_and_can_be_put_back(loop: Loop) -> None:
+    play(loop, 10)
+    wait_until(lambda: loop.status()["model"] >= 1 and not loop.status()["training"])
+    rounds = loop.status()["rounds"]
+    loop.promote(1)
+    assert (loop.status()["model"], loop.status()["pinned"]) == (1, True)
+    (current,) = [model for model in loop.models() if model["current"]]
+    assert current["version"] == 1
+    play(loop, 30)
+    time.sleep(0.5)
+    assert (loop.status()["model"], loop.status()["training"]) == (1, False)
+    assert loop.status()["rounds"] == rounds + 30
+    loop.resume()
+    wait_until(lambda: loop.status()["model"] > 1)
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="The system has no SIGKILL.")
+def test_a_training_process_that_dies_is_started_again(
+    loop: Loop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("banditsrl.live.learner.RETRY_SECONDS", 0.1)
+    play(loop, 3)
+    wait_until(lambda: loop.status()["training_process"] is not None)
+    os.kill(loop.status()["training_process"], signal.SIGKILL)
+    wait_until(lambda: loop.status()["training_starts"] == 2 or loop.status()["model"] > 0)
+    play(loop, 20)
+    wait_until(lambda: loop.status()["training_starts"] == 2 and loop.status()["model"] > 0)
+    assert loop.status()["trouble"] == ""
+
+
+def test_deciding_does_not_compile_after_warming_up(tmp_path: Path) -> None:
+    from banditsrl.live import programs
+
+    with Loop.create(tmp_path / "offers.db", CONFIG) as loop:
+        compiled = [program._cache_size() for program in (programs._choose, programs._learn)]
+        play(loop, 12)
+        wait_until(lambda: loop.status()["model"] >= 1)
+        play(loop, 3)
+        after = [program._cache_size() for program in (programs._choose, programs._learn)]
+    with Loop.open(tmp_path / "offers.db") as loop:
+        play(loop, 3)
+        again = [program._cache_size() for program in (programs._choose, programs._learn)]
+    assert compiled == after == again
+
+
+def test_a_second_process_follows_and_takes_over(tmp_path: Path, clock: Clock) -> None:
+    """Two loops on one store stand for two processes: the store cannot tell them apart."""
+    path = tmp_path / "offers.db"
+    first = Loop.create(path, CONFIG, clock=clock, warm_up=False)
+    second = Loop.open(path, clock=clock, replica=1, warm_up=False)
+    try:
+        assert (first.status()["learner"], second.status()["learner"]) == (True, False)
+        decision = first.decide({"age": 0.5})
+        assert second.reward(decision.id, 1.0).counted
+        assert not first.reward(decision.id, 1.0).counted
+        first.flush()
+        second.flush()
+        assert first.status()["rounds"] == second.status()["rounds"] == 1
+        first.close()
+        wait_until(lambda: second.status()["learner"])
+        waiting = second.decide({})
+        clock.now += 11
+        wait_until(lambda: second.outcome(waiting.id)["status"] == "settled")
+    finally:
+        first.close()
+        second.close()
+
+
+def test_a_loop_of_other_settings_is_computed_again_from_its_log(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "offers.db"
+    with Loop.create(path, CONFIG, warm_up=False) as loop:
+        play(loop, 6)
+        rounds = loop.status()["rounds"]
+    monkeypatch.setattr("banditsrl.live.model_shelf.digest_settings", lambda _: "another release")
+    reported: list[Any] = []
+    with Loop.open(path, warm_up=False, progress=lambda *values: reported.append(values)) as loop:
+        assert loop.status()["rounds"] == rounds
+        context = loop._engine.encoder.encode({"age": 0.5}, [])
+        found = loop._engine.programs.predict(loop._engine.fold.state, context)
+    monkeypatch.undo()
+    with Loop.open(path, warm_up=False) as loop:
+        again = loop._engine.programs.predict(loop._engine.fold.state, context)
+    assert found == pytest.approx(again)
+
+
+def test_programs_of_one_seed_start_alike() -> None:
+    from banditsrl.live.loop_config import read_config
+
+    first, second = (Programs(read_config(CONFIG)) for _ in range(2))
+    assert first.draw_key(1, 2) == second.draw_key(1, 2)
+    assert first.draw_key(1, 2) != second.draw_key(1, 3)
+    assert first.draw_key(1, 2) != second.draw_key(2, 2)
