@@ -32,7 +32,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 WINDOW = (0.05, 1.5)
 """Seconds between the moment when a server is ready and the kill."""
 
-STARTING = 0.25
+STARTING = 0.4
 """Share of servers that are killed once more after they were started, ready or not."""
 
 QUICK_KILLS = 3

@@ -13,7 +13,7 @@ import json
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,19 +21,19 @@ from urllib.parse import urlsplit
 
 import numpy as np
 
-from banditsrl.live.live_loop import Loop
+from banditsrl import Loop
 from banditsrl.web.server import HttpService
 
 OFFERS = ("coffee", "tea", "cake", "bread")
-BEFORE = np.array([[0.7, 0.2], [0.45, -0.25], [0.25, 0.1], [0.15, 0.0]])
+BEFORE = np.array([[0.7, 0.2], [0.45, -0.25], [0.35, 0.1], [0.3, 0.0]])
 AFTER = BEFORE[[2, 3, 0, 1]]
 """Mean rating of an offer, from 0 to 1: at age 0, and what it gains by age 1."""
 
-NOISE = 0.15
+NOISE = 0.06
 """Standard deviation of the ratings of one offer by visitors of one kind."""
 
 SILENT = 0.02
-"""Share of visitors whose reward never comes; it counts as zero after half an hour."""
+"""Share of visitors who never rate; nothing is learned from them after half an hour."""
 
 
 def make_config(policy: str) -> dict[str, Any]:
@@ -41,12 +41,12 @@ def make_config(policy: str) -> dict[str, Any]:
     return {
         "name": "shop",
         "actions": list(OFFERS),
-        "columns": {"age": "number", "member": "flag"},
+        "columns": {"age": "number", "country": {"category": ["fr", "de"]}},
         "policy": policy,
         "settings": {"sigma": NOISE},
-        "reward": {"range": [0, 1], "wait": 1800, "default": 0},
+        "reward": {"range": [0, 1], "wait": 1800},
         "audit": 0.02,
-        "drift": 50_000,
+        "drift": 100_000,
         "spare_actions": 0,
     }
 
@@ -70,9 +70,9 @@ class Visitors:
 
     def arrive(self, n: int) -> list[dict[str, Any]]:
         """Return the contexts of new visitors; age is between -1 and 1."""
-        ages, members = self._random.uniform(-1.0, 1.0, n), self._random.random(n) < 0.3
-        rows = zip(ages.tolist(), members.tolist(), strict=True)
-        return [{"age": age, "member": member} for age, member in rows]
+        ages = self._random.uniform(-1.0, 1.0, n).tolist()
+        countries = self._random.choice(["fr", "de"], n).tolist()
+        return [{"age": a, "country": c} for a, c in zip(ages, countries, strict=True)]
 
     def rate(self, context: dict[str, Any], offer: str) -> float | None:
         """Return how a visitor rates an offer, or None if nobody will ever know."""
@@ -96,6 +96,10 @@ class Client:
         if answer.status != http.HTTPStatus.OK:
             raise RuntimeError(document["error"]["message"])
         return document
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._connection.close()
 
 
 def serve_minute(client: Client, visitors: Visitors, n: int) -> float:
@@ -122,11 +126,12 @@ class Shop:
 
     def run(self, minutes: int, n: int) -> list[float]:
         """Serve n visitors in each minute and return the mean rating of each minute."""
-        client, ratings = Client(self.address), []
-        for minute in range(minutes):
-            self.visitors.taste = BEFORE if minute < minutes // 2 else AFTER
-            ratings.append(serve_minute(client, self.visitors, n))
-            self.clock.now += 60.0
+        ratings = []
+        with closing(Client(self.address)) as client:
+            for minute in range(minutes):
+                self.visitors.taste = BEFORE if minute < minutes // 2 else AFTER
+                ratings.append(serve_minute(client, self.visitors, n))
+                self.clock.now += 60.0
         return ratings
 
 
@@ -135,15 +140,18 @@ def open_shop(minutes: int, policy: str, port: int) -> Iterator[Shop]:
     """Start the service of a shop whose visitors come in so many minutes before now."""
     clock = SimulatedClock(minutes)
     with tempfile.TemporaryDirectory() as folder:
-        loop = Loop.create(Path(folder) / "shop.db", make_config(policy), clock=clock)
-        with HttpService([lambda: loop], port=port).run_beside() as address:
+        store = Path(folder) / "shop.db"
+        with (
+            Loop.create(store, make_config(policy), clock=clock) as loop,
+            HttpService([lambda: loop], port=port).run_beside() as address,
+        ):
             yield Shop(address, loop, clock, Visitors(seed=7))
 
 
 def main(
     minutes: int = 120,
     visitors: int = 200,
-    policy: str = "glrt-linucb",
+    policy: str = "glrt-egreedy",
     *,
     port: int = 8080,
     stay: bool = False,
@@ -163,7 +171,7 @@ def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--minutes", type=int, default=120, help="simulated minutes")
     parser.add_argument("--visitors", type=int, default=200, help="visitors in each minute")
-    parser.add_argument("--policy", default="glrt-linucb", help="name of a policy")
+    parser.add_argument("--policy", default="glrt-egreedy", help="name of a policy")
     parser.add_argument("--port", type=int, default=8080, help="port of the service; 0: any")
     parser.add_argument("--stay", action="store_true", help="go on serving the dashboard")
     return parser.parse_args()

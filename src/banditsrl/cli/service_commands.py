@@ -78,11 +78,15 @@ def serve(
 
 
 def _open_or_create(store: str, path: Path, name: str, replica: int) -> Loop:
-    with contextlib.suppress(NotFound):
-        return Loop.open(store, name, replica=replica, warm_up=False)
-    with contextlib.suppress(Conflict):  # another server may have made it at this moment
-        return Loop.create(store, path, replica=replica, warm_up=False)
-    return Loop.open(store, name, replica=replica, warm_up=False)
+    try:
+        loop = Loop.open(store, name, replica=replica, warm_up=False)
+    except NotFound:
+        with contextlib.suppress(Conflict):  # another server may have made it at this moment
+            return Loop.create(store, path, replica=replica, warm_up=False)
+        loop = Loop.open(store, name, replica=replica, warm_up=False)
+    if loop.config != read_config(path):
+        print_message(f"The loop {name} keeps the configuration that it was made with, not {path}.")
+    return loop
 
 
 @token_app.command("new")

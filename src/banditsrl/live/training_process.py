@@ -1,12 +1,14 @@
 """What does the training process do? It ends phases of the policy, on the rounds in the store.
 
 It waits for tasks on its standard input and answers on its standard output. It ends when the input
-is closed, and so never outlives the process that started it. Whatever else would print goes to
+is closed, or soon after the process that started it was killed. Whatever else would print goes to
 standard error.
 """
 
 import os
 import sys
+import threading
+import time
 import warnings
 from typing import Any
 
@@ -30,6 +32,10 @@ from banditsrl.serving.compiled import compiled
 
 NICENESS = 5
 """Training gives way to deciding when both want a processor."""
+
+
+LOOK_SECONDS = 0.5
+"""How often the process looks whether the one that started it is still there."""
 
 
 class RoundBuffer:
@@ -127,8 +133,16 @@ class TrainingDesk:
             return self._compiled.refresh(state, history, key)
 
 
+def end_with(parent: int) -> None:
+    """End this process, whatever it is doing, once another process has become its parent."""
+    while os.getppid() == parent:
+        time.sleep(LOOK_SECONDS)
+    os._exit(1)
+
+
 def main() -> None:
     """Answer tasks until the input is closed."""
+    threading.Thread(target=end_with, args=(os.getppid(),), daemon=True).start()
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     os.nice(NICENESS)

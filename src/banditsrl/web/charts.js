@@ -66,7 +66,7 @@ const charts = (() => {
   function draw(place, chart) {
     const width = place.clientWidth, height = place.clientHeight;
     const svg = make("svg", { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": chart.label });
-    if (chart.times.length === 0) {
+    if (!chart.series.some((s) => s.values.some((v) => v !== null))) {
       svg.append(make("text", { x: width / 2, y: height / 2, "text-anchor": "middle", class: "empty" }, "No data yet"));
       place.replaceChildren(svg);
       return;
@@ -113,10 +113,13 @@ const charts = (() => {
   }
 
   function drawAreas(svg, { times, series, end }, x, y) {
-    const ends = times.concat(Math.max(end, times[0] + 1));  // the last interval has a width too
+    const there = times.map((t, k) => k).filter((k) => series[0].values[k] !== null);
+    const last = there[there.length - 1];  // this interval has a width too
+    const ends = there.map((k) => times[k]).concat(last + 1 < times.length ? times[last + 1] : Math.max(end, times[0] + 1));
     let base = ends.map(() => 0);
-    for (const { colour, values } of series) {
-      const top = base.map((b, k) => b + (values[Math.min(k, values.length - 1)] ?? 0));
+    for (const { colour, values: all } of series) {
+      const values = there.map((k) => all[k]);
+      const top = base.map((b, k) => b + values[Math.min(k, values.length - 1)]);
       const up = ends.map((t, k) => [x(t), y(top[k])]);
       const down = ends.map((t, k) => [x(t), y(base[k])]).reverse();
       svg.append(make("path", { class: `area ${colour}`, d: `${buildPath(up.concat(down))}Z` }));

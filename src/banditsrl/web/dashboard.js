@@ -48,8 +48,9 @@
   }
 
   function showTiles(status, bins, trust) {
-    const latest = bins.filter((bin) => bin.rewards > 0).slice(-1)[0];
-    const now = bins.slice(-1)[0];
+    const busy = bins.filter((bin) => bin.decisions > 0);
+    const latest = busy.filter((bin) => bin.rewards > 0).slice(-1)[0];
+    const now = busy.slice(-1)[0];
     const tiles = [
       ["decisions", count(trust.counts.decisions)],
       ["reward, latest interval", latest ? number(latest.mean) : "–"],
@@ -101,8 +102,9 @@
       ...(bin.versions.length ? [{ time: bin.time, kind: "version" }] : []),
       ...bin.alarms.map((time) => ({ time, kind: "alarm" })),
     ]);
-    const pick = (key) => bins.map((bin) => bin[key]);
-    const edge = (sign) => bins.map((bin) => (bin.error === null ? null : bin.mean + sign * Z * bin.error));
+    // Where nobody asked for a decision there are no shares, and only late rewards.
+    const pick = (key) => bins.map((bin) => (bin.decisions === 0 ? null : bin[key]));
+    const edge = (sign) => bins.map((bin) => (bin.decisions === 0 || bin.error === null ? null : bin.mean + sign * Z * bin.error));
     const names = [...new Set(bins.flatMap((bin) => Object.keys(bin.actions)))].sort();
     const shares = ["certified", "explored", "audited"];
     return {
@@ -118,7 +120,7 @@
       actions: {
         label: "Share of each action over time", times, end, marks: marks.filter((m) => m.kind === "alarm"),
         format: percent, range: [0, 1], stacked: true,
-        series: names.map((name, k) => ({ name, colour: `c${k % 7}`, values: bins.map((bin) => bin.actions[name] ?? 0) })),
+        series: names.map((name, k) => ({ name, colour: `c${k % 7}`, values: bins.map((bin) => (bin.decisions === 0 ? null : bin.actions[name] ?? 0)) })),
       },
     };
   }
@@ -138,7 +140,7 @@
   function showModels(models) {
     place("model-rows").replaceChildren(...[...models].reverse().map((model) => {
       const row = element("tr");
-      const found = Object.entries(model.evaluation).map(([name, value]) => `${name} ${typeof value === "number" ? number(value) : value}`);
+      const found = Object.entries(model.evaluation).map(([name, value]) => `${name.replaceAll("_", " ")} ${typeof value === "string" ? value : number(value)}`);
       row.append(
         element("th", `${model.version}${model.current ? " (decides)" : ""}`),
         element("td", clock(model.time)), element("td", count(model.rounds), "number"),

@@ -85,7 +85,7 @@ class Endpoint:
             return make_answer(operation, operation.run(call))
         threads = service.readers if operation.scope == "read" else service.threads
         answer = await threads.run(operation.run, call)
-        service.metrics.look_at(answer)
+        service.metrics.count_decisions(call.decisions)
         return make_answer(operation, answer)
 
     async def _decode_body(self, operation: Operation, request: Request) -> Any:

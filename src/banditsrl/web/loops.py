@@ -95,6 +95,9 @@ class Loops:
                 if self._closing:
                     return
                 loop = opener()
+                if loop.name in self._loops:
+                    loop.close()
+                    raise InvalidArgument(f"names of loops must differ, got {loop.name!r} twice")
                 loop.warm_up()
                 self._loops[loop.name] = loop
             self._ready.set()

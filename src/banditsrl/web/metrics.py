@@ -5,13 +5,12 @@ loop stands is asked for when the metrics are read, and costs nothing in between
 """
 
 from collections.abc import Iterable
-from typing import Any
 
 from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
 from prometheus_client.metrics_core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from banditsrl.web.bodies import DecideAnswer, DecideBatchAnswer
+from banditsrl.live.records import Decision
 from banditsrl.web.loops import Loops
 
 SECONDS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
@@ -74,24 +73,18 @@ class Metrics:
         """Count a refusal of something that is no operation."""
         self._refusals.labels(str(status)).inc()
 
-    def look_at(self, answer: Any) -> None:
-        """Count the decisions in an answer."""
-        if isinstance(answer, DecideAnswer):
-            self._count_decision(answer)
-        elif isinstance(answer, DecideBatchAnswer):
-            for each in answer.decisions:
-                self._count_decision(each)
-
-    def _count_decision(self, answer: DecideAnswer) -> None:
-        self._decisions.labels(answer.loop, "all").inc()
-        kinds = (
-            ("certified", answer.certificate.certified),
-            ("explored", answer.explored),
-            ("audited", answer.audit),
-        )
-        for kind, happened in kinds:
-            if happened:
-                self._decisions.labels(answer.loop, kind).inc()
+    def count_decisions(self, decisions: Iterable[Decision]) -> None:
+        """Count decisions that were made."""
+        for each in decisions:
+            kinds = {
+                "all": True,
+                "certified": each.certificate.certified,
+                "explored": each.explored,
+                "audited": each.audit,
+            }
+            for kind, happened in kinds.items():
+                if happened:
+                    self._decisions.labels(each.loop, kind).inc()
 
     def write(self) -> bytes:
         """Return all metrics in the text format of Prometheus."""

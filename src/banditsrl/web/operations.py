@@ -24,6 +24,7 @@ class Call:
     body: Any = None
     query: Any = None
     path: dict[str, Any] = field(default_factory=dict)
+    decisions: list[Decision] = field(default_factory=list)  # that it has made, for the metrics
 
 
 @dataclass(frozen=True)
@@ -65,8 +66,9 @@ class Operation:
 def decide(call: Call) -> bodies.DecideAnswer:
     """Decide once."""
     body: bodies.DecideBody = call.body
-    loop = call.loops.find(body.loop)
-    return bodies.DecideAnswer.describe(loop.decide(body.context, **_options(body)))
+    made = call.loops.find(body.loop).decide(body.context, **_options(body))
+    call.decisions.append(made)
+    return bodies.DecideAnswer.describe(made)
 
 
 def decide_batch(call: Call) -> bodies.DecideBatchAnswer:
@@ -74,7 +76,8 @@ def decide_batch(call: Call) -> bodies.DecideBatchAnswer:
     body: bodies.DecideBatch = call.body
     loop = call.loops.find(body.loop)
     wanted = [{"context": item.context, **_options(item)} for item in body.decisions]
-    made: list[Decision] = loop.decide_many(wanted)
+    made = loop.decide_many(wanted)
+    call.decisions.extend(made)
     return bodies.DecideBatchAnswer([bodies.DecideAnswer.describe(each) for each in made])
 
 

@@ -78,6 +78,7 @@ def rank(call: Call) -> RankAnswer:
         deferred=bool(body.defer_activation),
         actions=columns or None,
     )
+    call.decisions.append(decision)
     return _order(decision, names)
 
 

@@ -116,7 +116,9 @@ class HttpService:
 def listen(host: str, port: int) -> socket.socket:
     """Return a socket that listens on an address."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    listening = socket.socket(family, socket.SOCK_STREAM)
+    # asyncio sends small answers at once only if the protocol is named; otherwise the body of an
+    # answer waits 40 ms for the acknowledgement of its headers.
+    listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listening.bind((host, port))

@@ -10,11 +10,11 @@ import msgspec
 from banditsrl.live.records import CertificateEvidence, Decision
 
 
-class View(msgspec.Struct, frozen=True, kw_only=True):
+class LoopView(msgspec.Struct, frozen=True, kw_only=True):
     """Something that can be read."""
 
 
-class DecisionView(View, frozen=True, kw_only=True):
+class DecisionView(LoopView, frozen=True, kw_only=True):
     """One decision, as the log holds it."""
 
     id: str
@@ -44,7 +44,7 @@ class DecisionView(View, frozen=True, kw_only=True):
         return cls(**fields)
 
 
-class OutcomeView(View, frozen=True, kw_only=True):
+class OutcomeView(LoopView, frozen=True, kw_only=True):
     """What became of a decision so far."""
 
     status: str  # waiting, deferred, settled or expired
@@ -54,20 +54,20 @@ class OutcomeView(View, frozen=True, kw_only=True):
     deadline: float | None
 
 
-class DecisionDetail(View, frozen=True, kw_only=True):
+class DecisionDetail(LoopView, frozen=True, kw_only=True):
     """One decision and what became of it."""
 
     decision: DecisionView
     outcome: OutcomeView
 
 
-class DecisionsView(View, frozen=True, kw_only=True):
+class DecisionsView(LoopView, frozen=True, kw_only=True):
     """The latest decisions, newest first."""
 
     decisions: list[DecisionDetail]
 
 
-class ExplanationView(View, frozen=True, kw_only=True):
+class ExplanationView(LoopView, frozen=True, kw_only=True):
     """Why a decision was made, in sentences and in numbers."""
 
     decision: DecisionView
@@ -77,7 +77,7 @@ class ExplanationView(View, frozen=True, kw_only=True):
     sentences: list[str]
 
 
-class TrustView(View, frozen=True, kw_only=True):
+class TrustView(LoopView, frozen=True, kw_only=True):
     """What the certificates of a loop are worth."""
 
     loop: str
@@ -94,7 +94,7 @@ class TrustView(View, frozen=True, kw_only=True):
     counts: dict[str, int]
 
 
-class StatusView(View, frozen=True, kw_only=True):
+class StatusView(LoopView, frozen=True, kw_only=True):
     """Where a loop stands."""
 
     loop: str
@@ -110,13 +110,13 @@ class StatusView(View, frozen=True, kw_only=True):
     trouble: str
 
 
-class LoopsView(View, frozen=True, kw_only=True):
+class LoopsView(LoopView, frozen=True, kw_only=True):
     """The loops of the service."""
 
     loops: list[StatusView]
 
 
-class ModelView(View, frozen=True, kw_only=True):
+class ModelView(LoopView, frozen=True, kw_only=True):
     """One version of the model."""
 
     version: int
@@ -129,14 +129,14 @@ class ModelView(View, frozen=True, kw_only=True):
     current: bool
 
 
-class ModelsView(View, frozen=True, kw_only=True):
+class ModelsView(LoopView, frozen=True, kw_only=True):
     """The versions of the model, oldest first."""
 
     loop: str
     models: list[ModelView]
 
 
-class ActionView(View, frozen=True, kw_only=True):
+class ActionView(LoopView, frozen=True, kw_only=True):
     """One action of a loop."""
 
     name: str
@@ -145,14 +145,14 @@ class ActionView(View, frozen=True, kw_only=True):
     columns: dict[str, Any]
 
 
-class ActionsView(View, frozen=True, kw_only=True):
+class ActionsView(LoopView, frozen=True, kw_only=True):
     """The actions of a loop."""
 
     loop: str
     actions: list[ActionView]
 
 
-class HistoryBin(View, frozen=True, kw_only=True):
+class HistoryBin(LoopView, frozen=True, kw_only=True):
     """What happened in one interval of time; shares are shares of its decisions."""
 
     time: float
@@ -169,14 +169,14 @@ class HistoryBin(View, frozen=True, kw_only=True):
     versions: list[int]
 
 
-class HistoryView(View, frozen=True, kw_only=True):
+class HistoryView(LoopView, frozen=True, kw_only=True):
     """The past of a loop, in intervals."""
 
     loop: str
     bins: list[HistoryBin]
 
 
-class LogView(View, frozen=True, kw_only=True):
+class LogView(LoopView, frozen=True, kw_only=True):
     """A part of the log."""
 
     loop: str
