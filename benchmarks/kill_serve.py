@@ -13,6 +13,7 @@ decision and the state again, bit for bit. A PostgreSQL server is started in a t
 
 import argparse
 import contextlib
+import importlib
 import json
 import math
 import random
@@ -45,9 +46,8 @@ def open_place(kind: str, folder: Path) -> Iterator[str]:
     if kind == "sqlite":
         yield str(folder / "offers.db")
         return
-    from postgres_server import run_postgres  # noqa: PLC0415 (needs psycopg)
-
-    with run_postgres(syncs=True) as server:
+    postgres_server = importlib.import_module("postgres_server")  # it needs psycopg
+    with postgres_server.run_postgres(syncs=True) as server:
         yield server.new_database()
 
 
@@ -128,11 +128,8 @@ def main() -> None:
     if arguments.out is not None:
         numbers = {"store": arguments.store, "replicas": arguments.replicas}
         numbers |= {"kills": killer.kills, "of_learner": killer.of_learner}
-        numbers |= {"while_starting": killer.while_starting}
+        numbers |= {"while_starting": killer.while_starting, **found.numbers()}
         numbers |= {"seconds": round(time.monotonic() - began)}
-        numbers |= {"decisions": found.decisions, "rewards": found.rewards}
-        numbers |= {"lost": len(found.lost), "doubled": len(found.doubled)}
-        numbers |= {"wrong": len(found.wrong), "verified": found.verified}
         arguments.out.write_text(json.dumps(numbers, indent=1) + "\n")
     sys.exit(0 if found.passed else 1)
 

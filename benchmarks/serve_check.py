@@ -38,12 +38,25 @@ class Findings:
         """Whether nothing is wrong."""
         return self.verified and not (self.lost or self.doubled or self.wrong)
 
+    def numbers(self) -> dict[str, Any]:
+        """Return the counts, as a JSON file holds them."""
+        return {
+            "decisions": self.decisions,
+            "rewards": self.rewards,
+            "unanswered": self.unanswered,
+            "records": self.records,
+            "lost": len(self.lost),
+            "doubled": len(self.doubled),
+            "wrong": len(self.wrong),
+            "verified": self.verified,
+        }
+
     def __str__(self) -> str:
+        told = f"{self.decisions:,} decisions and {self.rewards:,} rewards were acknowledged"
+        wrong = f"Doubled: {len(self.doubled)}. Otherwise wrong: {len(self.wrong)}."
         lines = [
-            f"{self.decisions:,} decisions and {self.rewards:,} rewards were acknowledged; "
-            f"{self.unanswered:,} calls got no answer and were made again or given up.",
-            f"Lost: {len(self.lost)}. Doubled: {len(self.doubled)}. "
-            f"Otherwise wrong: {len(self.wrong)}.",
+            f"{told}; {self.unanswered:,} calls got no answer and were made again or given up.",
+            f"Lost: {len(self.lost)}. {wrong}",
             f"Decisions by replica: {self.replicas}. Records in the log: {self.records:,}.",
             self.verification,
         ]
@@ -79,13 +92,10 @@ def _check_log(cursor: Cursor, found: Findings) -> None:
     found.records = len(rows)
     if [row[0] for row in rows] != list(range(1, end + 1)):
         found.wrong.append(f"The log has {len(rows)} records and should have {end}.")
-    kinds = Counter((kind, id_) for _, kind, id_, _ in rows if kind == "decision")
-    found.doubled += [f"The decision {id_} is twice in the log." for (_, id_), n in kinds.items() if n > 1]
-    settled: Counter[str] = Counter()
-    for _, kind, id_, body in rows:
-        if kind == "expiry" or (kind == "reward" and json.loads(body)["counted"]):
-            settled[id_] += 1
-    found.doubled += [f"The decision {id_} is settled {n} times." for id_, n in settled.items() if n > 1]
+    decided = Counter(id_ for _, kind, id_, _ in rows if kind == "decision")
+    settled = Counter(id_ for _, kind, id_, body in rows if _settles(kind, body))
+    for what, counts in (("decided", decided), ("settled", settled)):
+        found.doubled += [f"{id_} is {what} {n} times." for id_, n in counts.items() if n > 1]
     totals = cursor.execute("SELECT SUM(decisions), SUM(rewards), SUM(total) FROM tallies")[0]
     truth = cursor.execute(
         "SELECT COUNT(*), SUM(CASE status WHEN 'settled' THEN 1 ELSE 0 END), "
@@ -95,10 +105,19 @@ def _check_log(cursor: Cursor, found: Findings) -> None:
         found.wrong.append(f"The counts of the store are {totals} and should be {truth}.")
 
 
+def _settles(kind: str, body: str | None) -> bool:
+    """Return whether a record of the log gives a decision its reward."""
+    if kind == "reward" and body is not None:
+        return bool(json.loads(body)["counted"])
+    return kind == "expiry"
+
+
 def _check_decisions(cursor: Cursor, ledgers: Sequence[ClientLedger], found: Findings) -> None:
     rows: dict[str, tuple[Any, ...]] = {
         row[0]: row[1:]
-        for row in cursor.execute("SELECT id, position, action, model, replica, draw FROM decisions")
+        for row in cursor.execute(
+            "SELECT id, position, action, model, replica, draw FROM decisions"
+        )
     }
     found.replicas = dict(sorted(Counter(row[3] for row in rows.values()).items()))
     draws = Counter((row[3], row[4]) for row in rows.values())

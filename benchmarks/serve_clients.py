@@ -47,10 +47,15 @@ class Client(threading.Thread):
         self._waiting: list[str] = []
         self._connection: http.client.HTTPConnection | None = None
         self._turn = number
+        self._returns = threading.Event()
 
     def stop(self) -> None:
         """Stop after the call that runs."""
         self._stop_now.set()
+
+    def turn_to_own(self) -> None:
+        """Go back to the server that this client began with."""
+        self._returns.set()
 
     def run(self) -> None:
         """Decide and reward."""
@@ -115,6 +120,10 @@ class Client(threading.Thread):
         return None
 
     def _post(self, path: str, body: dict[str, Any]) -> tuple[int, Any]:
+        if self._returns.is_set():
+            self._returns.clear()
+            self._turn = self._number
+            self._drop_connection()
         if self._connection is None:
             port = self._ports[self._turn % len(self._ports)]
             self._connection = http.client.HTTPConnection("127.0.0.1", port, timeout=CALL_SECONDS)
@@ -126,9 +135,13 @@ class Client(threading.Thread):
         except (OSError, http.client.HTTPException, ValueError):
             status, content = 0, None
         if status != HTTPStatus.OK:
+            self._drop_connection()
+        return status, content
+
+    def _drop_connection(self) -> None:
+        if self._connection is not None:
             self._connection.close()
             self._connection = None
-        return status, content
 
 
 def start_clients(ports: Sequence[int], *, n: int, seed: int) -> list[Client]:

@@ -1,4 +1,4 @@
-"""How does a server start quickly, many times? From a process that has imported the package already.
+"""How does a server start quickly, many times? From a process that has made all imports before.
 
     python benchmarks/serve_launcher.py
 

@@ -14,14 +14,20 @@ NewStore = Callable[[], str]
 
 
 @pytest.fixture(scope="session")
-def postgres() -> "Iterator[PostgresServer]":
-    """A PostgreSQL server that is shared by all tests."""
+def postgres_programs() -> None:
+    """Skip a test where PostgreSQL or its driver is not installed."""
     pytest.importorskip("psycopg", reason="The package psycopg is not installed.")
-    # The package psycopg may be absent.
-    from postgres_server import MISSING, find_programs, run_postgres
+    from postgres_server import MISSING, find_programs
 
     if find_programs() is None:
         pytest.skip(MISSING)
+
+
+@pytest.fixture(scope="session")
+def postgres(postgres_programs: None) -> "Iterator[PostgresServer]":
+    """A PostgreSQL server that is shared by all tests."""
+    from postgres_server import run_postgres
+
     with run_postgres(syncs=False) as server:
         yield server
 

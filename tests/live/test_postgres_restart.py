@@ -19,7 +19,7 @@ CONFIG: dict[str, Any] = {
     "name": "offers",
     "actions": ["red", "green"],
     "columns": {"age": "number"},
-    "policy": "linucb-disjoint",
+    "policy": "linucb",
     "spare_actions": 0,
 }
 
@@ -28,7 +28,7 @@ WAIT_SECONDS = 30.0
 
 @pytest.fixture
 def server() -> "Iterator[PostgresServer]":
-    from postgres_server import MISSING, find_programs, run_postgres  # noqa: PLC0415
+    from postgres_server import MISSING, find_programs, run_postgres
 
     if find_programs() is None:
         pytest.skip(MISSING)
@@ -45,7 +45,7 @@ def test_callers_are_refused_meanwhile_and_nothing_is_lost(
         loop.reward(decisions[0].id, 1.0)
         server.stop(how)
         for _ in range(5):
-            with pytest.raises(StoreUnavailable, match=r"^The store postgresql://.* cannot be used"):
+            with pytest.raises(StoreUnavailable, match=r"^The store postgresql://\S+ cannot"):
                 loop.decide({})
             with pytest.raises(StoreUnavailable):
                 loop.reward(decisions[1].id, 1.0)

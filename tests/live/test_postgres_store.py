@@ -24,7 +24,7 @@ CONFIG: dict[str, Any] = {
     "name": "offers",
     "actions": ["red", "green"],
     "columns": {"age": "number"},
-    "policy": "linucb-disjoint",
+    "policy": "linucb",
     "spare_actions": 0,
 }
 
@@ -109,7 +109,10 @@ def ask(url: str, sql: str) -> list[tuple[Any, ...]]:
 
 def verify(url: str) -> str:
     store = open_store(url, create=False)
-    with contextlib.closing(store), contextlib.closing(Replay(store, find_config(store, None))) as r:
+    with (
+        contextlib.closing(store),
+        contextlib.closing(Replay(store, find_config(store, None))) as r,
+    ):
         found = r.verify()
     assert found.differences == []
     return str(found)
@@ -182,7 +185,7 @@ def test_an_outcome_that_cannot_be_known_is_said_and_not_tried_again(
     plan, desk = FaultPlan(loop), loop._engine.store._desk
     monkeypatch.setattr("banditsrl.live.postgres_store.OUTCOME_SECONDS", 0.3)
     plan.loses_commit = "after"
-    url, desk._url = desk._url, desk._url.replace("127.0.0.1", "127.0.0.1:1,127.0.0.1")
+    url = desk._url
     desk._url = url.replace(url.split("/")[2], "postgres@127.0.0.1:1")
     with pytest.raises(OutcomeUnknown, match="may or may not be in it"):
         loop.reward_many([{"id": one.id, "value": 1.0} for one in decisions])
@@ -220,7 +223,9 @@ def test_another_process_hears_of_a_change(loop: Loop, url: str) -> None:
     heard = threading.Event()
     with contextlib.closing(open_store(url, create=False)) as store:
         store.listen(heard.set)
-        wait_until(lambda: bool(ask(url, "SELECT 1 FROM pg_stat_activity WHERE query LIKE 'LISTEN%'")))
+        wait_until(
+            lambda: bool(ask(url, "SELECT 1 FROM pg_stat_activity WHERE query LIKE 'LISTEN%'"))
+        )
         heard.clear()
         loop.decide({})
         assert heard.wait(WAIT_SECONDS)
@@ -241,11 +246,14 @@ def test_servers_that_start_together_make_one_loop(url: str) -> None:
         thread.start()
     for thread in threads:
         thread.join()
-    assert sorted(results) == ["There is already a loop named 'offers' in this store."] * 3 + ["made"]
+    assert sorted(results) == ["There is already a loop named 'offers' in this store."] * 3 + [
+        "made"
+    ]
 
 
 def test_a_backup_is_a_file_that_can_be_opened(loop: Loop, url: str, tmp_path: Path) -> None:
     decisions = loop.decide_many([{"context": {"age": i / 1000}} for i in range(600)])
+    loop.set_mode("frozen")  # nothing is trained
     loop.reward_many([{"id": one.id, "value": 0.5} for one in decisions[:50]])
     copy = tmp_path / "copy.db"
     loop.backup(copy)
@@ -254,11 +262,13 @@ def test_a_backup_is_a_file_that_can_be_opened(loop: Loop, url: str, tmp_path: P
     assert "no difference in 600 decisions" in verify(str(copy))
     with Loop.open(copy) as opened:
         assert opened.decisions(last=600) == decisions[::-1]
-        assert opened.log(limit=2000) == loop.log(limit=2000)
+        assert opened.log(limit=1000) == loop.log(limit=1000)
 
 
 def test_an_address_that_leads_nowhere_is_one_sentence_without_the_password() -> None:
-    with pytest.raises(StoreUnavailable, match=r"^The store postgresql://127.0.0.1:1/x cannot be") as e:
+    with pytest.raises(
+        StoreUnavailable, match=r"^The store postgresql://127.0.0.1:1/x cannot be"
+    ) as e:
         Loop.open("postgresql://ann:secret@127.0.0.1:1/x")
     assert "secret" not in str(e.value)
     assert "\n" not in str(e.value)
