@@ -55,3 +55,7 @@ class StoreUnavailable(LoopError, OSError):
 
 class OutcomeUnknown(StoreUnavailable):
     """The store was lost while it committed; asking again with the same id tells what became."""
+
+
+class TrainingFailed(LoopError, RuntimeError):
+    """The process that trains ended without an answer, or could not train."""

@@ -128,6 +128,8 @@ def test_a_closed_loop_says_so(tmp_path: Path) -> None:
     loop.close()
     with pytest.raises(StoreUnavailable, match="The loop 'offers' is closed"):
         loop.decide({})
+    with pytest.raises(StoreUnavailable, match="is closed"):
+        loop.status()
 
 
 def test_a_file_that_is_no_store_is_refused(tmp_path: Path) -> None:

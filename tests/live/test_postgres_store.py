@@ -13,6 +13,7 @@ from banditsrl import Loop
 from banditsrl.errors import Conflict, OutcomeUnknown, StoreUnavailable
 from banditsrl.live.loop_opening import find_config
 from banditsrl.live.replay import Replay
+from banditsrl.live.state_bytes import digest_content, pack_state
 from banditsrl.live.store_address import open_store
 
 if TYPE_CHECKING:
@@ -217,6 +218,20 @@ def test_two_replicas_share_a_loop_and_one_of_them_learns(loop: Loop, url: str) 
         wait_until(lambda: other.status()["learner"])
         other.decide({"age": 0.5})
     assert "no difference in 41 decisions" in verify(url)
+
+
+def test_a_replica_that_is_behind_an_erasure_goes_on_from_a_snapshot(loop: Loop, url: str) -> None:
+    with Loop.open(url, replica=1) as other:
+        follower = other._engine._follower
+        follow, follower._follow = follower._follow, lambda: False  # it falls behind
+        ids = [loop.decide({"age": i / 10}).id for i in range(10)]
+        loop.reward_many([{"id": id_, "value": 1.0} for id_ in ids])
+        assert loop.erase(ids[:5]) == 5
+        follower._follow = follow
+        other.flush()
+        states = [digest_content(pack_state(one._engine.fold.state)) for one in (loop, other)]
+        assert states[0] == states[1]
+        assert other.status()["rounds"] == 10
 
 
 def test_another_process_hears_of_a_change(loop: Loop, url: str) -> None:

@@ -53,6 +53,7 @@ class SqliteStore:
         self.path, self.url = path.absolute(), str(path.absolute())
         self._writing = threading.Lock()
         self._idle: list[sqlite3.Connection] = []
+        self._closed = False
         self._lock: sqlite3.Connection | None = None
         with _refusals(self.path):
             self._writer = self._connect()
@@ -88,6 +89,8 @@ class SqliteStore:
     def read(self) -> Iterator[SqliteCursor]:
         """Open a transaction that reads one consistent state."""
         with _refusals(self.path):
+            if self._closed:
+                raise StoreUnavailable(f"The store {self.path} is closed.")
             try:
                 connection = self._idle.pop()
             except IndexError:
@@ -98,7 +101,10 @@ class SqliteStore:
             finally:
                 if connection.in_transaction:
                     connection.execute("ROLLBACK")
-                self._idle.append(connection)
+                if self._closed:
+                    connection.close()
+                else:
+                    self._idle.append(connection)
 
     def lead(self, loop: str) -> bool:
         """Become the learner of a loop, or stay it."""
@@ -134,6 +140,7 @@ class SqliteStore:
     def close(self) -> None:
         """Close all connections and give up being the learner."""
         with self._writing:
+            self._closed = True
             for connection in (*self._idle, self._writer):
                 connection.close()
             self._idle.clear()

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import banditsrl
 from banditsrl.core.policy import State
-from banditsrl.errors import LoopError
+from banditsrl.errors import TrainingFailed
 from banditsrl.live.fold import PendingTraining
 from banditsrl.live.loop_config import LoopConfig
 from banditsrl.live.messages import read_message, write_message
@@ -26,10 +26,6 @@ from banditsrl.numerics.process import thread_limits
 
 END_SECONDS = 5.0
 """How long a process that was told to end may take."""
-
-
-class TrainingFailed(LoopError):
-    """The process that trains ended without an answer, or refused."""
 
 
 class TrainingResult(NamedTuple):
