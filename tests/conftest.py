@@ -54,6 +54,14 @@ def broken() -> Iterator[None]:
         yield
 
 
+@pytest.fixture(scope="module")
+def without_training() -> Iterator[None]:
+    """Let live loops never train: the process that trains takes seconds to start."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("banditsrl.live.fold.Fold.wants_training", lambda *_: False)
+        yield
+
+
 @pytest.fixture(scope="session")
 def problem() -> banditsrl.FiniteProblem:
     """Return the varying-dimension problem whose first candidate is HLS."""

@@ -10,6 +10,8 @@ from banditsrl import Loop
 from banditsrl.cli.commands import app
 from banditsrl.errors import NotFound
 
+pytestmark = pytest.mark.usefixtures("without_training")
+
 CONFIG = """
 name: offers
 actions: [red, green]

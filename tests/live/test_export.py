@@ -15,6 +15,8 @@ from banditsrl.live.loop_opening import find_config
 from banditsrl.live.replay import Replay
 from banditsrl.live.store_address import open_store
 
+pytestmark = pytest.mark.usefixtures("without_training")
+
 CONFIG: dict[str, Any] = {
     "name": "offers",
     "actions": ["red", "green"],

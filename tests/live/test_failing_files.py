@@ -16,6 +16,8 @@ from banditsrl.live.sqlite_store import SqliteStore
 
 apsw = pytest.importorskip("apsw", reason="The file system that fails on purpose needs apsw.")
 
+pytestmark = pytest.mark.usefixtures("without_training")
+
 CONFIG: dict[str, Any] = {
     "name": "offers",
     "actions": ["red", "green"],

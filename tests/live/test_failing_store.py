@@ -15,6 +15,8 @@ from banditsrl import Loop
 from banditsrl.errors import StoreUnavailable
 from banditsrl.live.sqlite_store import SqliteStore
 
+pytestmark = pytest.mark.usefixtures("without_training")
+
 CONFIG: dict[str, Any] = {
     "name": "offers",
     "actions": ["red", "green"],

@@ -18,6 +18,8 @@ CONFIG: dict[str, Any] = {
     "reward": {"range": [0, 1], "wait": 10, "default": 0},
 }
 
+pytestmark = pytest.mark.usefixtures("without_training")
+
 
 class Clock:
     def __init__(self) -> None:

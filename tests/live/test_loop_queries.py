@@ -10,6 +10,8 @@ import pytest
 from banditsrl import Loop
 from banditsrl.live.records import Decision
 
+pytestmark = pytest.mark.usefixtures("without_training")
+
 CONFIG: dict[str, Any] = {
     "name": "offers",
     "actions": ["red", "green", "blue"],

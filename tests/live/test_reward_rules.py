@@ -9,6 +9,8 @@ import pytest
 from banditsrl import Loop
 from banditsrl.errors import Conflict
 
+pytestmark = pytest.mark.usefixtures("without_training")
+
 CONFIG: dict[str, Any] = {
     "name": "offers",
     "actions": ["red", "green"],

@@ -10,6 +10,8 @@ from banditsrl import Loop
 from banditsrl.errors import InvalidArgument
 from banditsrl.live import schema
 
+pytestmark = pytest.mark.usefixtures("without_training")
+
 CONFIG: dict[str, Any] = {
     "name": "offers",
     "actions": ["red", "green"],

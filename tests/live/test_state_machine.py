@@ -13,6 +13,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from banditsrl import Loop
 from banditsrl.errors import Conflict, NotFound
 
+pytestmark = pytest.mark.usefixtures("without_training")
+
 CONFIG: dict[str, Any] = {
     "name": "offers",
     "actions": ["red", "green"],
@@ -183,7 +185,7 @@ class LoopMachine(RuleBasedStateMachine):
 
 TestLoopMachine = LoopMachine.TestCase
 TestLoopMachine.settings = settings(
-    max_examples=20,
+    max_examples=15,
     stateful_step_count=25,
     deadline=None,
     derandomize=True,

@@ -9,6 +9,8 @@ import pytest
 from banditsrl import Loop
 from banditsrl.live.live_loop import Loop as LoopClass
 
+pytestmark = pytest.mark.usefixtures("without_training")
+
 CONFIG: dict[str, Any] = {
     "name": "offers",
     "actions": ["red", "green", "blue"],

@@ -49,7 +49,7 @@ class Learner:
         may_lead: bool,
     ) -> None:
         self.leads = may_lead and store.lead(config.name)
-        self._trouble, self._failure = "", ""
+        self._store_trouble = self._training_trouble = ""
         self._may_lead = may_lead
         self._store, self._config, self._programs = store, config, programs
         self._follower, self._writer, self._shelf = follower, writer, shelf
@@ -64,8 +64,8 @@ class Learner:
 
     @property
     def trouble(self) -> str:
-        """What went wrong last, if it is not mended yet."""
-        return self._trouble or self._failure
+        """What is wrong at present, or nothing."""
+        return self._training_trouble or self._store_trouble
 
     def close(self) -> None:
         """End the thread and the training, which is started again when the loop is opened."""
@@ -89,9 +89,17 @@ class Learner:
                 self.leads = self._may_work()
                 if self.leads and not self._ends:
                     self._tick()
-                self._trouble = ""
+                self._store_trouble = ""
             except Exception as error:  # it must go on, and `status` shows what is wrong
-                self._trouble = str(error)
+                self._store_trouble = str(error)
+
+    def _may_work(self) -> bool:
+        """Return whether this process is the learner; without a store it cannot be."""
+        try:
+            return self._store.lead(self._config.name)
+        except StoreUnavailable:
+            self.leads = False
+            raise
 
     def _may_work(self) -> bool:
         """Return whether this process is the learner; without a store it cannot be."""
@@ -151,10 +159,10 @@ class Learner:
             if pending is None or pending.position != position:
                 return  # another version was put back meanwhile
             self._publish(pending, self._trainer.train(pending))
-            self._failure = ""
+            self._training_trouble = ""
         except LoopError as error:
             if not self._ends:
-                self._failure = str(error)
+                self._training_trouble = str(error)
                 self._retry_at = time.monotonic() + RETRY_SECONDS
 
     def _publish(self, pending: PendingTraining, result: TrainingResult) -> None:
