@@ -23,7 +23,10 @@ CONFIG: dict[str, Any] = {
     "spare_actions": 0,
 }
 
-WAIT_SECONDS = 30.0
+pytestmark = pytest.mark.usefixtures("without_training")
+
+WAIT_SECONDS = 60.0
+"""How long something may take that is expected to happen."""
 
 
 @pytest.fixture

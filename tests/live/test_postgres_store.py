@@ -29,7 +29,10 @@ CONFIG: dict[str, Any] = {
     "spare_actions": 0,
 }
 
-WAIT_SECONDS = 30.0
+pytestmark = pytest.mark.usefixtures("without_training")
+
+WAIT_SECONDS = 60.0
+"""How long something may take that is expected to happen."""
 
 
 def wait_until(is_true: Callable[[], bool]) -> None:

@@ -101,14 +101,6 @@ class Learner:
             self.leads = False
             raise
 
-    def _may_work(self) -> bool:
-        """Return whether this process is the learner; without a store it cannot be."""
-        try:
-            return self._store.lead(self._config.name)
-        except StoreUnavailable:
-            self.leads = False
-            raise
-
     def _tick(self) -> None:
         self._expire()
         fold = self._follower.fold
