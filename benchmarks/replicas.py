@@ -78,7 +78,8 @@ def run(arguments: argparse.Namespace) -> tuple[Findings, LearnerWatch]:
             ports = [server.port for server in servers]
             watch = LearnerWatch(servers)
             watch.start()
-            clients = start_clients(ports, n=arguments.clients, seed=arguments.seed)
+            ways = {"n": arguments.clients, "seed": arguments.seed, "batch": arguments.batch}
+            clients = start_clients(ports, **ways)
             wait_for(clients, n // 3)
             victim = next((one for one in servers if one.leads()), servers[0])
             victim.kill()
@@ -99,6 +100,7 @@ def main() -> None:
     parser.add_argument("--replicas", type=int, default=3)
     parser.add_argument("--decisions", type=int, default=20_000)
     parser.add_argument("--clients", type=int, default=6)
+    parser.add_argument("--batch", type=int, default=1, help="decisions in one request")
     parser.add_argument("--policy", default="linucb-disjoint")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--quick", action="store_true", help=f"{QUICK_DECISIONS} decisions only")

@@ -39,7 +39,7 @@ class ClientLedger:
 class Client(threading.Thread):
     """Decides and rewards until it is told to stop."""
 
-    def __init__(self, number: int, ports: Sequence[int], seed: int) -> None:
+    def __init__(self, number: int, ports: Sequence[int], *, seed: int, batch: int) -> None:
         super().__init__(name=f"client {number}", daemon=True)
         self.ledger, self._number, self._ports = ClientLedger(), number, list(ports)
         self._random = random.Random(f"{seed} {number}")
@@ -47,7 +47,7 @@ class Client(threading.Thread):
         self._waiting: list[str] = []
         self._connection: http.client.HTTPConnection | None = None
         self._turn = number
-        self._returns = threading.Event()
+        self._returns, self._batch = threading.Event(), batch
 
     def stop(self) -> None:
         """Stop after the call that runs."""
@@ -61,6 +61,11 @@ class Client(threading.Thread):
         """Decide and reward."""
         count = 0
         while not self._stop_now.is_set():
+            if self._batch > 1:
+                ids = [f"c{self._number}-{count + i}" for i in range(self._batch)]
+                self._play_batch(ids)
+                count += self._batch
+                continue
             count += 1
             self._decide(f"c{self._number}-{count}")
             if self._waiting and self._random.random() < REWARDED:
@@ -75,6 +80,26 @@ class Client(threading.Thread):
         if answer is not None:
             self.ledger.decisions[id_] = answer
             self._waiting.append(id_)
+
+    def _play_batch(self, ids: list[str]) -> None:
+        """Decide and reward several at once."""
+        body = {"decisions": [self._decide_body(id_) for id_ in ids]}
+        answer = self._call("/v1/decide/batch", body)
+        if answer is None:
+            return
+        self.ledger.decisions |= dict(zip(ids, answer["decisions"], strict=True))
+        chosen = [id_ for id_ in ids if self._random.random() < REWARDED] or ids[:1]
+        rewards: list[dict[str, Any]] = [
+            {"id": id_, "value": float(self._random.random() < 0.5), "key": f"key-{id_}"}
+            for id_ in chosen
+        ]
+        answer = self._call("/v1/reward/batch", {"rewards": rewards})
+        for sent, told in zip(rewards, answer["rewards"] if answer else [], strict=False):
+            if told["status"] == HTTPStatus.OK:
+                known = (sent["value"], sent["key"], told["counted"])
+                self.ledger.rewards[sent["id"]] = known
+            elif told["status"] not in TRY_AGAIN:
+                self.ledger.surprises.append(f"{sent}: {told}")
 
     def _decide_body(self, id_: str) -> dict[str, Any]:
         return {"id": id_, "context": {"age": random.Random(id_).random()}}
@@ -144,9 +169,9 @@ class Client(threading.Thread):
             self._connection = None
 
 
-def start_clients(ports: Sequence[int], *, n: int, seed: int) -> list[Client]:
+def start_clients(ports: Sequence[int], *, n: int, seed: int, batch: int = 1) -> list[Client]:
     """Start clients, each with its own ledger."""
-    clients = [Client(number, ports, seed) for number in range(n)]
+    clients = [Client(number, ports, seed=seed, batch=batch) for number in range(n)]
     for client in clients:
         client.start()
     return clients
