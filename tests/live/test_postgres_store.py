@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from postgres_server import PostgresServer
 
 psycopg = pytest.importorskip("psycopg", reason="The package psycopg is not installed.")
+LARGEST_POOL = 12
 
 CONFIG: dict[str, Any] = {
     "name": "offers",
@@ -142,6 +143,23 @@ def test_lost_connections_are_made_again(loop: Loop, url: str) -> None:
     assert loop.decide({}, id="after").position == before.position + 1
     wait_until(lambda: loop.status()["learner"] and not loop.status()["trouble"])
     assert loop.reward("before", 1.0).counted
+
+
+def test_many_threads_share_a_few_connections(loop: Loop, url: str) -> None:
+    decisions = [loop.decide({"age": i / 30}, id=f"id {i}") for i in range(30)]
+    found: list[Any] = []
+
+    def ask_one(number: int) -> None:
+        found.append(loop.decide({"age": number / 30}, id=f"id {number}"))
+
+    ask_again = [threading.Thread(target=ask_one, args=(number,)) for number in range(30)]
+    for thread in ask_again:
+        thread.start()
+    for thread in ask_again:
+        thread.join()
+    assert sorted(one.id for one in found) == sorted(one.id for one in decisions)
+    n_open = "SELECT COUNT(*) FROM pg_stat_activity WHERE datname = current_database()"
+    assert ask(url, n_open)[0][0] <= LARGEST_POOL + 3  # listens, leads, and this question
 
 
 def test_a_statement_that_fails_leaves_nothing_behind(loop: Loop) -> None:

@@ -24,6 +24,10 @@ except ImportError as error:
 CONNECT_SECONDS = 5
 """How long a new connection may take, unless the URL sets `connect_timeout`."""
 
+LARGEST_POOL = 12
+"""Connections of one process at a time, besides those that listen and that hold a lock; a server
+takes 100 from all processes, unless it is set otherwise."""
+
 PAUSE_SECONDS = 0.25
 """How long callers are refused after a connection could not be made."""
 
@@ -77,6 +81,7 @@ class ConnectionDesk:
     def __init__(self, url: str) -> None:
         self._url, self.name = url, describe_url(url)
         self._idle: list[Connection] = []
+        self._free = threading.BoundedSemaphore(LARGEST_POOL)
         self._closed = False
         self._pause = threading.Lock()
         self._retry_at, self._reason = 0.0, ""
@@ -105,27 +110,39 @@ class ConnectionDesk:
     def begin(self, statement: bytes) -> Connection:
         """Return a connection on which a transaction was begun by a statement.
 
-        A connection that waited for its use may be lost, so then a new one is tried.
+        It must be given back or kept. A connection that waited for its use may be lost, so then
+        another one is tried.
         """
-        while True:
-            try:
-                connection = self._idle.pop()
-            except IndexError:
-                connection = self.connect()
-                connection.execute(statement)
-                return connection
-            try:
-                connection.execute(statement)
-            except psycopg.Error:
-                connection.close()
-            else:
-                return connection
+        self._free.acquire()
+        try:
+            while (connection := self._pop_idle()) is not None:
+                if self._begins(connection, statement):
+                    return connection
+            connection = self.connect()
+            connection.execute(statement)
+        except BaseException:
+            self._free.release()
+            raise
+        return connection
+
+    def _pop_idle(self) -> Connection | None:
+        with contextlib.suppress(IndexError):  # another thread may take the last one
+            return self._idle.pop()
+        return None
+
+    def _begins(self, connection: Connection, statement: bytes) -> bool:
+        """Begin a transaction, and return whether the connection was still there."""
+        try:
+            connection.execute(statement)
+        except psycopg.Error:
+            connection.close()
+            return False
+        return True
 
     def give_back(self, connection: Connection) -> None:
         """Take a connection back, without the transaction on it; a lost one is dropped."""
-        idle = psycopg.pq.TransactionStatus.IDLE
         try:
-            if connection.info.transaction_status != idle:
+            if connection.info.transaction_status != psycopg.pq.TransactionStatus.IDLE:
                 connection.execute("ROLLBACK")
         except psycopg.Error:
             connection.close()
@@ -133,6 +150,11 @@ class ConnectionDesk:
             connection.close()
         else:
             self._idle.append(connection)
+        self._free.release()
+
+    def keep(self) -> None:
+        """Let a connection that was begun belong to whoever began it; another one may be made."""
+        self._free.release()
 
     def close(self) -> None:
         """Close the connections that nobody uses, and make no new ones."""

@@ -142,17 +142,19 @@ class PostgresStore:
 
     def _take_seat(self, loop: str) -> bool:
         """Try to get the lock of a learner; the connection stays out of use for all else."""
-        connection = self._desk.begin(b"SELECT 1")
+        connection, key = self._desk.begin(b"SELECT 1"), lock_number(f"learner {loop}")
         try:
-            key = lock_number(f"learner {loop}")
             cursor = PostgresCursor(connection)
-            if cursor.execute("SELECT pg_try_advisory_lock(?)", (key,))[0][0]:
-                self._seats[loop] = connection
-                return True
-        finally:
-            if self._seats.get(loop) is not connection:
-                self._desk.give_back(connection)
-        return False
+            taken = bool(cursor.execute("SELECT pg_try_advisory_lock(?)", (key,))[0][0])
+        except BaseException:
+            self._desk.give_back(connection)
+            raise
+        if not taken:
+            self._desk.give_back(connection)
+            return False
+        self._desk.keep()
+        self._seats[loop] = connection
+        return True
 
     def listen(self, heard: Callable[[], None]) -> None:
         """Call a function whenever another process has written, until the store is closed."""
