@@ -2,6 +2,8 @@
 
 import os
 import signal
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -108,7 +110,36 @@ def test_a_training_process_that_dies_is_started_again(
     wait_until(lambda: loop.status()["training_starts"] == 2 or loop.status()["model"] > 0)
     play(loop, 20)
     wait_until(lambda: loop.status()["training_starts"] == 2 and loop.status()["model"] > 0)
-    assert loop.status()["trouble"] == ""
+    wait_until(lambda: loop.status()["trouble"] == "")
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="The system has no SIGKILL.")
+def test_a_training_process_ends_when_its_parent_is_killed(tmp_path: Path) -> None:
+    """The process that starts it here ends without closing anything, like one that is killed."""
+    with Loop.create(tmp_path / "offers.db", CONFIG, warm_up=False) as loop:
+        play(loop, 1)
+    program = (
+        "import os, sys, time\n"
+        "from banditsrl import Loop\n"
+        "loop = Loop.open(sys.argv[1], warm_up=False)\n"
+        "for _ in range(3): loop.reward(loop.decide({}).id, 1.0)\n"
+        "while loop.status()['training_process'] is None: time.sleep(0.02)\n"
+        "print(loop.status()['training_process'], flush=True)\n"
+        "os.kill(os.getpid(), 9)\n"
+    )
+    command = [sys.executable, "-c", program, str(tmp_path / "offers.db")]
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)  # noqa: S603
+    child = int(done.stdout)
+    wait_until(lambda: not is_alive(child))
+
+
+def is_alive(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    stat = Path(f"/proc/{process}/stat")
+    return not stat.exists() or stat.read_text().rpartition(")")[2].split()[0] != "Z"
 
 
 def test_deciding_does_not_compile_after_warming_up(tmp_path: Path) -> None:
