@@ -34,7 +34,7 @@ live: $(VENV)/package.stamp $(VENV)/serve.stamp
 test: $(VENV)/package.stamp $(VENV)/test.stamp
 	$(QUICK_COMPILER) $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder --doctest-modules tests --pyargs banditsrl
 
-check: $(VENV)/package.stamp $(VENV)/check.stamp
+check: $(VENV)/package.stamp $(VENV)/check.stamp $(VENV)/serve.stamp $(VENV)/postgres.stamp
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
@@ -65,7 +65,7 @@ $(VENV)/runtime.stamp: constraints.txt pyproject.toml
 	$(INSTALL) $(RUNTIME)
 	touch $@
 
-# The packages of one extra: serve, test, check or docs.
+# The packages of one extra: serve, postgres, test, check or docs.
 $(VENV)/%.stamp: $(VENV)/runtime.stamp
 	$(INSTALL) $(call EXTRA,$*)
 	touch $@

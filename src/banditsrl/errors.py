@@ -53,5 +53,9 @@ class StoreUnavailable(LoopError, OSError):
     """The store could not be written or read, so nothing was answered."""
 
 
+class OutcomeUnknown(StoreUnavailable):
+    """The store was lost while it committed; asking again with the same id tells what became."""
+
+
 class TrainingFailed(LoopError, RuntimeError):
     """The process that trains ended without an answer, or could not train."""

@@ -1,13 +1,14 @@
 """Does a loop decide, count rewards and refuse what it must, as a person would expect?"""
 
-from collections.abc import Iterator
-from pathlib import Path
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 
 from banditsrl import Loop
 from banditsrl.errors import Conflict, InvalidArgument, InvalidType, NotFound
+
+NewStore = Callable[[], str]
 
 CONFIG: dict[str, Any] = {
     "name": "offers",
@@ -34,8 +35,8 @@ def clock() -> Clock:
 
 
 @pytest.fixture
-def loop(tmp_path: Path, clock: Clock) -> Iterator[Loop]:
-    with Loop.create(tmp_path / "offers.db", CONFIG, clock=clock) as made:
+def loop(new_store: NewStore, clock: Clock) -> Iterator[Loop]:
+    with Loop.create(new_store(), CONFIG, clock=clock) as made:
         yield made
 
 
@@ -125,8 +126,8 @@ def test_the_last_active_action_must_stay(loop: Loop) -> None:
         loop.pause_action("blue")
 
 
-def test_everything_is_there_after_a_restart(tmp_path: Path, clock: Clock) -> None:
-    path = tmp_path / "offers.db"
+def test_everything_is_there_after_a_restart(new_store: NewStore, clock: Clock) -> None:
+    path = new_store()
     with Loop.create(path, CONFIG, clock=clock) as loop:
         decisions = [loop.decide({"age": age / 10}) for age in range(10)]
         for decision in decisions[:6]:
@@ -157,8 +158,8 @@ def test_a_frozen_loop_logs_rewards_and_learns_nothing(loop: Loop) -> None:
     assert (loop.status()["rounds"], loop.outcome(decision.id)["value"]) == (0, 1.0)
 
 
-def test_several_loops_share_a_store(tmp_path: Path) -> None:
-    path = tmp_path / "both.db"
+def test_several_loops_share_a_store(new_store: NewStore) -> None:
+    path = new_store()
     other = {**CONFIG, "name": "other"}
     with Loop.create(path, CONFIG) as first, Loop.create(path, other) as second:
         assert first.decide({}, id="a").loop == "offers"

@@ -1,5 +1,6 @@
 """Which commands run the HTTP service? `serve`, and `token` for who may use it."""
 
+import contextlib
 from functools import partial
 from pathlib import Path
 from typing import Annotated
@@ -9,7 +10,7 @@ from rich.console import Console
 
 from banditsrl.cli.console import print_message
 from banditsrl.engines.local import compiled_programs
-from banditsrl.errors import BanditSRLError, NotFound
+from banditsrl.errors import BanditSRLError, Conflict, NotFound
 from banditsrl.live.live_loop import Loop
 from banditsrl.live.loop_config import read_config
 from banditsrl.numerics.process import use_compilation_cache
@@ -83,7 +84,9 @@ def _open_or_create(store: str, path: Path, name: str, replica: int) -> Loop:
     try:
         loop = Loop.open(store, name, replica=replica, warm_up=False)
     except NotFound:
-        return Loop.create(store, path, replica=replica, warm_up=False)
+        with contextlib.suppress(Conflict):  # another server may have made it at this moment
+            return Loop.create(store, path, replica=replica, warm_up=False)
+        loop = Loop.open(store, name, replica=replica, warm_up=False)
     if loop.config != read_config(path):
         print_message(f"The loop {name} keeps the configuration that it was made with, not {path}.")
     return loop

@@ -11,8 +11,8 @@ from dataclasses import replace
 
 from banditsrl.errors import StoreUnavailable
 from banditsrl.live.fold import Fold, ModelSource
-from banditsrl.live.log_reader import BATCH, read_changes, read_position
-from banditsrl.live.loop_store import LoopStore
+from banditsrl.live.log_reader import BATCH, find_erasure, read_changes, read_position
+from banditsrl.live.loop_store import Cursor, LoopStore
 from banditsrl.live.programs import Programs
 
 POLL_SECONDS = 0.05
@@ -28,6 +28,7 @@ class Follower:
         fold: What is known so far.
         programs: The compiled policy.
         models: Gives the states of published models.
+        snapshots: Gives the newest snapshot from a position on, or None.
         changed: Called after something was folded in.
     """
 
@@ -39,15 +40,18 @@ class Follower:
         *,
         programs: Programs,
         models: ModelSource,
+        snapshots: Callable[[int], Fold | None],
         changed: Callable[[], None],
     ) -> None:
         self.fold, self.trouble = fold, ""
         self._store, self._loop = store, loop
         self._programs, self._models, self._changed = programs, models, changed
+        self._snapshots = snapshots
         self._news, self._grown = threading.Event(), threading.Condition()
         self._ends = False
         self._thread = threading.Thread(target=self._run, name=f"follower {loop}", daemon=True)
         self._thread.start()
+        store.listen(self._news.set)
 
     def wake(self, position: int) -> None:
         """Say that the log has reached a position."""
@@ -93,14 +97,25 @@ class Follower:
             last = read_position(cursor, self._loop)
             if last == fold.position:
                 return False
+            fold = self._pass_erasure(cursor, fold)
             records = read_changes(cursor, self._loop, fold.position, last)
         for record in records:
             fold = fold.apply(record, self._programs, self._models)
         if any(record.kind in ("published", "promoted") for record in records):
             self._programs.warm_up(fold.state)  # its arrays may have other shapes than before
         is_full = len(records) == BATCH
-        self._publish(fold if is_full else replace(fold, position=last))
+        reached = fold.position if is_full else max(last, fold.position)
+        self._publish(replace(fold, position=reached))
         return is_full
+
+    def _pass_erasure(self, cursor: Cursor, fold: Fold) -> Fold:
+        """Return from where to go on: rounds before an erasure can no longer be learned.
+
+        Another process has erased them before this one has read them, and kept a snapshot first.
+        """
+        if find_erasure(cursor, self._loop) <= fold.position:
+            return fold
+        return self._snapshots(fold.position + 1) or fold
 
     def _publish(self, fold: Fold) -> None:
         with self._grown:

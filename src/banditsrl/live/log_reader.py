@@ -34,6 +34,16 @@ def read_position(cursor: Cursor, loop: str) -> int:
     return int(cursor.execute("SELECT position FROM loops WHERE name = ?", (loop,))[0][0])
 
 
+def find_erasure(cursor: Cursor, loop: str) -> int:
+    """Return the position of the last erasure, or 0."""
+    found = cursor.execute(
+        "SELECT MAX(position) FROM records WHERE loop = ? AND kind = 'erasure' AND "
+        "kind NOT IN ('decision', 'reward', 'expiry', 'activation')",
+        (loop,),
+    )
+    return int(found[0][0] or 0)
+
+
 def read_changes(cursor: Cursor, loop: str, after: int, last: int) -> list[LogRecord]:
     """Return the next records of the log that are not decisions, at most `BATCH` of them."""
     return [_to_record(row) for row in cursor.execute(CHANGES, (loop, after, last, BATCH))]

@@ -21,6 +21,7 @@ from banditsrl.live.learner import Learner
 from banditsrl.live.ledger import Ledger, Stale
 from banditsrl.live.log_import import LogImporter, import_rows
 from banditsrl.live.log_reader import read_position
+from banditsrl.live.loop_changes import end_training
 from banditsrl.live.loop_config import LoopConfig
 from banditsrl.live.loop_opening import Progress, catch_up, count_opening
 from banditsrl.live.loop_queries import find_decision
@@ -66,10 +67,14 @@ class LoopEngine:
         fold = catch_up(store, config.name, found, progress=progress, **ways)
         opening = count_opening(store, config.name, count("replica", replica, 0), clock())
         self._chooser = Chooser(config, programs, replica=replica, opening=opening, clock=clock)
-        self._follower = Follower(store, config.name, fold, changed=lambda: None, **ways)
+        self._follower = self._start_follower(fold, **ways)
         self._writer = Writer(store, config.name, self._follower.wake)
         self._learner = self._start_learner(learns)
         self._closing, self._closed = threading.Lock(), False
+
+    def _start_follower(self, fold: Fold, **ways: Any) -> Follower:
+        ways["snapshots"] = lambda first: self.shelf.find_snapshot(first=first)
+        return Follower(self.store, self.config.name, fold, changed=lambda: None, **ways)
 
     def _start_learner(self, learns: bool) -> Learner:
         return Learner(
@@ -155,16 +160,24 @@ class LoopEngine:
         """Erase contexts, and return how many; see `erasure`."""
         n, found = 0, -1
         while found:
-            self.flush()
-            fold = self.fold
-            if fold.pending is None:
-                self.shelf.save_snapshot(fold, self.clock())
+            fold = self._stop_training()
+            self.shelf.save_snapshot(fold, self.clock())
             change = partial(erase_contexts, config=self.config, ids=ids, known=fold.position)
             found = self._writer.write(partial(change, time=self.clock()))
             n += found
         self.flush()
         self.shelf.save_snapshot(self.fold, self.clock())
         return n
+
+    def _stop_training(self) -> Fold:
+        """Return what is known while no training runs, so that a snapshot of it can be kept."""
+        while True:
+            self.flush()
+            fold = self.fold
+            if fold.pending is None:
+                return fold
+            change = partial(end_training, kind="abandoned", trained_at=fold.pending.position)
+            self._writer.write(partial(change, time=self.clock()))
 
     def import_file(self, path: Path) -> int:
         """Learn from decisions in a file, and return how many were new; see `log_import`."""

@@ -24,13 +24,13 @@ def create_loop(store: LoopStore, config: LoopConfig, now: float) -> None:
     """Write a new loop into a store; a name that is taken is refused."""
     document = write_json(dict(config.document))
     with store.write() as cursor:
-        if cursor.execute("SELECT name FROM loops WHERE name = ?", (config.name,)):
-            raise Conflict(f"There is already a loop named {config.name!r} in this store.")
-        cursor.execute(
+        made = cursor.execute(  # two servers may try it at the same time
             "INSERT INTO loops (name, config, position, revision, mode, waiting) "
-            "VALUES (?, ?, 1, 1, ?, 0)",
+            "VALUES (?, ?, 1, 1, ?, 0) ON CONFLICT (name) DO NOTHING RETURNING name",
             (config.name, document, config.mode),
         )
+        if not made:
+            raise Conflict(f"There is already a loop named {config.name!r} in this store.")
         cursor.execute(
             "INSERT INTO records (loop, position, kind, time, id, body) "
             "VALUES (?, 1, 'created', ?, NULL, ?)",

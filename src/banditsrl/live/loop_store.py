@@ -4,7 +4,7 @@ The rules of a loop are in `ledger`, in SQL that every dialect understands. A st
 parameters are written `?`, and a statement returns its rows.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, Protocol
@@ -26,7 +26,8 @@ class Cursor(Protocol):
 class LoopStore(Protocol):
     """A database that holds loops.
 
-    Every failure of the database is raised as `StoreUnavailable`, and then nothing was written.
+    Every failure of the database is raised as `StoreUnavailable`, and then nothing was written;
+    only `OutcomeUnknown` says that it cannot be known.
     """
 
     url: str
@@ -39,6 +40,9 @@ class LoopStore(Protocol):
 
     def lead(self, loop: str) -> bool:
         """Become the learner of a loop, or stay it; False while another process is the learner."""
+
+    def listen(self, heard: Callable[[], None]) -> None:
+        """Call a function whenever another process may have written, if the store can tell."""
 
     def backup(self, path: Path) -> None:
         """Copy everything to a new file while the loop runs."""

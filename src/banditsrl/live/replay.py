@@ -17,7 +17,7 @@ from banditsrl.live.decision_rows import COLUMNS, DecisionRow, to_bytes, to_vect
 from banditsrl.live.encoder import make_mask
 from banditsrl.live.fold import Fold, PendingTraining, first_fold
 from banditsrl.live.law import draw, play_baseline
-from banditsrl.live.log_reader import BATCH, read_position
+from banditsrl.live.log_reader import BATCH, find_erasure, read_position
 from banditsrl.live.loop_config import LoopConfig
 from banditsrl.live.loop_opening import Progress, catch_up
 from banditsrl.live.loop_store import LoopStore
@@ -117,12 +117,8 @@ class Replay:
     def _first_fold(self) -> Fold:
         """Return the state from which the log is whole: the first one, if nothing is erased."""
         with self._store.read() as cursor:
-            erased = cursor.execute(
-                "SELECT MAX(position) FROM records WHERE loop = ? AND kind = 'erasure' AND "
-                "kind NOT IN ('decision', 'reward', 'expiry', 'activation')",
-                (self._config.name,),
-            )[0][0]
-        if erased is not None:
+            erased = find_erasure(cursor, self._config.name)
+        if erased:
             kept = self._shelf.find_snapshot(first=erased)
             if kept is not None:
                 return kept

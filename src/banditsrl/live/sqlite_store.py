@@ -9,7 +9,7 @@ import contextlib
 import hashlib
 import sqlite3
 import threading
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -124,6 +124,9 @@ class SqliteStore:
             return False
         self._lock = held
         return True
+
+    def listen(self, heard: Callable[[], None]) -> None:
+        """Do nothing: SQLite tells nobody, so followers look at the log from time to time."""
 
     def backup(self, path: Path) -> None:
         """Copy everything to a new file while the loop runs."""

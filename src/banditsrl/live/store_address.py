@@ -15,4 +15,11 @@ def open_store(url: str | Path, *, create: bool) -> LoopStore:
         return SqliteStore(Path(text), create=create)
     if scheme == "sqlite":
         return SqliteStore(Path(rest.removeprefix("/")), create=create)
-    raise InvalidArgument(f"url must be a path or begin with sqlite://, got {scheme}://.")
+    if scheme in ("postgresql", "postgres"):
+        # The package psycopg of the extra `postgres` may be absent.
+        from banditsrl.live.postgres_store import PostgresStore  # noqa: PLC0415
+
+        return PostgresStore(text)
+    raise InvalidArgument(
+        f"url must be a path or begin with sqlite:// or postgresql://, got {scheme}://."
+    )

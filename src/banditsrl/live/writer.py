@@ -14,7 +14,7 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from banditsrl.errors import LoopError, StoreUnavailable
+from banditsrl.errors import LoopError, OutcomeUnknown, StoreUnavailable
 from banditsrl.live.ledger import Ledger, Stale
 from banditsrl.live.loop_store import LoopStore
 
@@ -96,6 +96,10 @@ class Writer:
     def _write_group(self, group: list[_Job[Any]]) -> None:
         try:
             answers, position = self._transact(group)
+        except OutcomeUnknown as error:  # a second try might write the same twice
+            for job in group:
+                job.answer.set_exception(error)
+            return
         except Exception as error:
             if len(group) == 1:
                 group[0].answer.set_exception(_as_refusal(error))
