@@ -63,7 +63,7 @@ def judge(auto: BanditSRLAuto, state: AutoState, x: Any, mask: Any) -> Judgement
         doubt = ((gaps[0] - gaps[1]) ** 2 / 4 + np.pi / 2 * (errors.doubt / n) ** 2) / 2
         noise = (small[0] * sigma) ** 2 * (direct.norms[0, [greedy, rival]] ** 2).sum()
         error = np.sqrt(noise + doubt)
-        radius = np.sqrt(2 * np.log((len(mask) - 1) / auto.delta))
+        radius = np.sqrt(2 * np.log((np.sum(mask) - 1) / auto.delta))
         ratio, threshold = np.mean(gaps) / error, radius + eps / error
         nearest = min(nearest, (ratio / threshold, ratio, threshold))
         passes = passes and bool(ratio > threshold)

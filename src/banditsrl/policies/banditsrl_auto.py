@@ -17,8 +17,8 @@ fitted to half of the rounds (`selection.twin_networks`). A round is certified i
 
 - there is a signal at all: the mixture predicts rewards better than their mean does. This is a
   sequential test at level delta, valid at all times (`selection.signal_test`).
-- the gap between the action and every other one exceeds sqrt(2 log((A - 1) / delta)) times its
-  error, plus eps. The square of the error is the sum of the noise of the ridge regression and of
+- the gap between the action and every other available one exceeds sqrt(2 log(K / delta)) times its
+  error, plus eps, where K is the number of these others. The square of the error is the sum of the noise of the ridge regression and of
   the doubt. The doubt is a quarter of the squared difference of what the twins say about the gap,
   averaged with what is usual in recent rounds, since one difference alone says little about a
   variance. Usual is pi / 2 times the squared mean of half the absolute difference, which is the
@@ -215,7 +215,7 @@ class BanditSRLAuto(FittedPolicy[AutoState]):
         errors = jnp.sqrt(noise + (found.doubt + usual) / 2.0)
         errors = jnp.where(errors > 0, errors, jnp.where(state.scale > 0, state.scale, 1.0))
         rivals = available & (jnp.arange(len(available)) != found.greedy)
-        share = self.delta / max(len(available) - 1, 1)
+        share = self.delta / jnp.maximum(rivals.sum(), 1)
         thresholds = jnp.sqrt(2.0 * jnp.log(1.0 / share)) + self._misfit(state.errors) / errors
         ratios = jnp.where(rivals, found.gaps / errors, jnp.inf)
         nearest = jnp.argmin(ratios / thresholds)
