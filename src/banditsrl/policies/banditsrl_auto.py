@@ -18,13 +18,13 @@ fitted to half of the rounds (`selection.twin_networks`). A round is certified i
 - there is a signal at all: the mixture predicts rewards better than their mean does. This is a
   sequential test at level delta, valid at all times (`selection.signal_test`).
 - the gap between the action and every other available one exceeds sqrt(2 log(K / delta)) times its
-  error, plus eps, where K is the number of these others. The square of the error is the sum of the noise of the ridge regression and of
-  the doubt. The doubt is a quarter of the squared difference of what the twins say about the gap,
-  averaged with what is usual in recent rounds, since one difference alone says little about a
-  variance. Usual is pi / 2 times the squared mean of half the absolute difference, which is the
-  variance if differences are normal, and is not dominated by a few contexts. And eps^2 is the
-  excess of the squared error of these three predictors over that of all five, with a margin: by so
-  much the three may be wrong beyond noise.
+  error, plus eps, where K is the number of these others. The square of the error is the sum of the
+  noise of the ridge regression and of the doubt. The doubt is a quarter of the squared difference
+  of what the twins say about the gap, averaged with what is usual in recent rounds, since one
+  difference alone says little about a variance. Usual is pi / 2 times the squared mean of half the
+  absolute difference, which is the variance if differences are normal, and is not dominated by a
+  few contexts. And eps^2 is the excess of the squared error of these three predictors over that of
+  all five, with a margin: by so much the three may be wrong beyond noise.
 - all five together name the same action, and optimism would play it too.
 
 If rewards have the same mean everywhere, the first condition gives certificates with a probability
