@@ -6,7 +6,7 @@
 Each policy is served alone on a new SQLite store, with 8 offers and 20 columns. Clients, in their
 own process, decide and reward, one call after the other, each on one connection. The first third of
 the time is not counted. The table shows rounds per second (one decision and one reward each), also
-as a ratio to the policy that returns a constant, and the latencies of decisions in milliseconds,
+as a ratio to the first policy, and the latencies of decisions in milliseconds,
 apart for the moments while a model was being trained. Afterwards every acknowledgement is looked up
 in the log. Only the loopback address is used.
 """
@@ -112,7 +112,7 @@ def run_clients(port: int, n: int, seconds: float, pipe: Any) -> None:
 
 
 def watch_training(port: int, ends: threading.Event, seen: list[tuple[float, bool]]) -> None:
-    """Note every few milliseconds whether a model is being trained."""
+    """Note ten times a second whether a model is being trained."""
     while not ends.wait(POLL_SECONDS * 5):
         status = get(port, "/v1/status")
         if status is not None:

@@ -54,7 +54,7 @@ class StoreUnavailable(LoopError, OSError):
 
 
 class OutcomeUnknown(StoreUnavailable):
-    """The store was lost while it committed; asking again with the same id tells what became."""
+    """The store was lost during a commit; asking again with the same id tells what became of it."""
 
 
 class TrainingFailed(LoopError, RuntimeError):

@@ -77,6 +77,9 @@ def test_a_version_that_is_not_there_is_not_put_back(store: Path, tmp_path: Path
     with pytest.raises(NotFound, match="no model version 7"):
         run("promote", str(copy), "7")
     assert "Version 0 decides now" in run("promote", str(copy), "0")
+    assert "The loop trains again" in run("resume", str(copy))
+    assert "The mode is frozen now" in run("mode", str(copy), "frozen")
+    assert "frozen" in run("show", str(copy))
 
 
 def test_a_store_that_is_not_there_is_refused(tmp_path: Path) -> None:

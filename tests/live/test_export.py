@@ -116,6 +116,43 @@ def test_an_erased_context_is_gone_and_what_was_learned_stays(loop: Loop, path: 
     assert found.decisions == 1  # what was before the erasure cannot be computed again
 
 
+def test_contexts_can_be_erased_after_the_first_model_was_put_back(loop: Loop) -> None:
+    loop.promote(0)
+    assert loop.erase(["id 1"]) == 1
+    assert loop.decision("id 1").context == {}
+
+
+def test_a_column_without_a_value_erases_nothing(loop: Loop) -> None:
+    with pytest.raises(InvalidArgument, match="value must be given with a column, got only 'user'"):
+        loop.erase(column="user")
+    assert loop.decision("id 1").context["user"] == "ann"
+
+
+def test_a_reward_of_a_decision_that_was_imported_without_one_does_not_count(
+    loop: Loop, tmp_path: Path
+) -> None:
+    out = tmp_path / "log.jsonl"
+    loop.export(out)
+    with Loop.create(tmp_path / "other.db", CONFIG, warm_up=False) as other:
+        other.import_decisions(out)
+        settled = other.reward("id 10", 1.0)
+        assert (settled.counted, settled.reason) == (
+            False,
+            "The decision was closed without a reward.",
+        )
+
+
+def test_columns_of_actions_cannot_be_imported(loop: Loop, tmp_path: Path) -> None:
+    out = tmp_path / "log.jsonl"
+    loop.export(out)
+    config = {**CONFIG, "action_columns": {"price": "number"}}
+    with (
+        Loop.create(tmp_path / "other.db", config, warm_up=False) as other,
+        pytest.raises(InvalidArgument, match="with action_columns cannot import decisions"),
+    ):
+        other.import_decisions(out)
+
+
 def read_contexts(loop: Loop) -> list[bytes]:
     with loop._engine.store.read() as cursor:
         return [

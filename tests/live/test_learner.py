@@ -6,6 +6,8 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +16,9 @@ import pytest
 
 from banditsrl import Loop
 from banditsrl.core.phases import phase_ends
-from banditsrl.live.fold import next_end_after
+from banditsrl.live.fold import PendingTraining, next_end_after
+from banditsrl.live.loop_changes import start_training
+from banditsrl.live.model_shelf import add_model
 from banditsrl.live.programs import Programs
 
 CONFIG: dict[str, Any] = {
@@ -197,6 +201,37 @@ def test_a_loop_of_other_settings_is_computed_again_from_its_log(
     with Loop.open(path, warm_up=False) as loop:
         again = loop._engine.programs.predict(loop._engine.fold.state, context)
     assert found == pytest.approx(again)
+
+
+def test_a_version_that_was_put_back_is_computed_again_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "offers.db"
+    with Loop.create(path, CONFIG, warm_up=False) as loop:
+        play(loop, 10)
+        wait_until(lambda: loop.status()["model"] >= 1 and not loop.status()["training"])
+        loop.promote(1)
+        context = loop._engine.encoder.encode({"age": 0.5}, [])
+        before = loop._engine.programs.predict(loop._engine.fold.state, context)
+    monkeypatch.setattr("banditsrl.live.model_shelf.digest_settings", lambda _: "another release")
+    with Loop.open(path, warm_up=False) as loop:
+        assert (loop.status()["model"], loop.status()["pinned"]) == (1, True)
+        after = loop._engine.programs.predict(loop._engine.fold.state, context)
+    assert after == pytest.approx(before)
+
+
+def test_a_loop_that_is_frozen_during_a_training_keeps_its_model(loop: Loop) -> None:
+    loop.set_mode("frozen")
+    pending = PendingTraining(position=0, rounds=0, state=None, erased=0)
+    start = partial(start_training, known=loop.status()["position"], time=0.0)
+    position = loop._engine.write(start)
+    assert position is not None
+    publish = partial(add_model, pending=replace(pending, position=position), content=b"")
+    about = {"settings": "", "time": 0.0, "evaluation": {}}
+    loop._engine.change(lambda ledger: publish(ledger, **about) or 0)
+    kinds = [record["kind"] for record in loop.log(after=position)]
+    assert kinds == ["abandoned"]
+    assert [model["version"] for model in loop.models()] == [0]
 
 
 def test_programs_of_one_seed_start_alike() -> None:

@@ -33,6 +33,7 @@ LoopName = Annotated[
 ExportFile = Annotated[Path, typer.Option("--out", help="File that ends in .jsonl or .parquet.")]
 BackupFile = Annotated[Path, typer.Option("--out", help="New file for the copy.")]
 ImportFile = Annotated[Path, typer.Argument(help="Exported file, .jsonl or .parquet.")]
+Mode = Annotated[str, typer.Argument(help="learn, shadow or frozen.")]
 Version = Annotated[int, typer.Argument(help="Version of the model, see `banditsrl loop show`.")]
 
 
@@ -61,7 +62,7 @@ def show(url: Url, name: LoopName = None, as_json: AsJson = False) -> None:
 def replay(url: Url, name: LoopName = None, quiet: Quiet = False, as_json: AsJson = False) -> None:
     """Compute the state of a loop again from its log, and print a digest of it."""
     with _open_replay(url, name) as opened:
-        fold = opened.state_at(progress=None if quiet else _show_progress)
+        fold = opened.state_at(progress=None if quiet else show_progress)
     digest = digest_content(pack_state(fold.state))
     found = {"position": fold.position, "rounds": fold.rounds, "model": fold.model}
     if as_json:
@@ -75,7 +76,7 @@ def replay(url: Url, name: LoopName = None, quiet: Quiet = False, as_json: AsJso
 def verify(url: Url, name: LoopName = None, quiet: Quiet = False, as_json: AsJson = False) -> None:
     """Compute every decision and every training again, and compare them bit for bit."""
     with _open_replay(url, name) as opened:
-        found = opened.verify(progress=None if quiet else _show_progress)
+        found = opened.verify(progress=None if quiet else show_progress)
     if as_json:
         print_json({**found.__dict__, "passed": found.passed})
     else:
@@ -95,7 +96,8 @@ def export(url: Url, out: ExportFile, name: LoopName = None) -> None:
 @loop_app.command("import")
 def import_file(url: Url, file: ImportFile, name: LoopName = None) -> None:
     """Learn from the decisions in an exported file; those that are known are skipped."""
-    with Loop.open(url, name, warm_up=False, learner=False) as loop:
+    shown: dict[str, Any] = {"warm_up": False, "learner": False, "progress": show_progress}
+    with Loop.open(url, name, **shown) as loop:
         n = loop.import_decisions(file)
     console.print(f"{n:,} decisions were imported from {file}.", highlight=False, soft_wrap=True)
 
@@ -116,6 +118,22 @@ def promote(url: Url, version: Version, name: LoopName = None) -> None:
     console.print(f"Version {version} decides now.", highlight=False)
 
 
+@loop_app.command("resume")
+def resume(url: Url, name: LoopName = None) -> None:
+    """Train again after a version was put back."""
+    with Loop.open(url, name, warm_up=False, learner=False) as loop:
+        loop.resume()
+    console.print("The loop trains again.", highlight=False)
+
+
+@loop_app.command("mode")
+def set_mode(url: Url, mode: Mode, name: LoopName = None) -> None:
+    """Change the mode of a loop: learn, shadow or frozen."""
+    with Loop.open(url, name, warm_up=False, learner=False) as loop:
+        loop.set_mode(mode)
+    console.print(f"The mode is {mode} now.", highlight=False)
+
+
 @contextlib.contextmanager
 def _open_replay(url: str, name: str | None) -> Iterator[Replay]:
     with contextlib.ExitStack() as stack:
@@ -124,7 +142,8 @@ def _open_replay(url: str, name: str | None) -> Iterator[Replay]:
         yield stack.enter_context(contextlib.closing(replayed))
 
 
-def _show_progress(position: int, last: int, seconds: float) -> None:
+def show_progress(position: int, last: int, seconds: float) -> None:
+    """Print how far a log has been read, and how long the rest takes."""
     left = format_duration(seconds)
     print_message(f"position {position:,} of {last:,}, {left} left")
 

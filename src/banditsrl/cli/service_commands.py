@@ -9,6 +9,7 @@ import typer
 from rich.console import Console
 
 from banditsrl.cli.console import print_message
+from banditsrl.cli.loop_commands import show_progress
 from banditsrl.engines.local import compiled_programs
 from banditsrl.errors import BanditSRLError, Conflict, NotFound
 from banditsrl.live.live_loop import Loop
@@ -82,11 +83,11 @@ def serve(
 
 def _open_or_create(store: str, path: Path, name: str, replica: int) -> Loop:
     try:
-        loop = Loop.open(store, name, replica=replica, warm_up=False)
+        loop = Loop.open(store, name, replica=replica, warm_up=False, progress=show_progress)
     except NotFound:
         with contextlib.suppress(Conflict):  # another server may have made it at this moment
             return Loop.create(store, path, replica=replica, warm_up=False)
-        loop = Loop.open(store, name, replica=replica, warm_up=False)
+        loop = Loop.open(store, name, replica=replica, warm_up=False, progress=show_progress)
     if loop.config != read_config(path):
         print_message(f"The loop {name} keeps the configuration that it was made with, not {path}.")
     return loop

@@ -38,17 +38,20 @@ def find_subject(store: LoopStore, loop: str, column: str, value: Any) -> list[s
 
 def erase_contexts(
     ledger: Ledger, config: LoopConfig, ids: Iterable[str], *, known: int, time: float
-) -> int:
-    """Erase contexts of rounds that are not learned yet or known at a position; return how many.
+) -> tuple[int, int]:
+    """Erase contexts of rounds that are not learned yet or known at a position.
 
-    A training that runs may have read what is erased, so it is stopped.
+    Returns how many were erased, and how many must wait until more is known. A training that runs
+    may have read what is erased, so it is stopped.
     """
     empty = to_bytes(Encoder(config).encode({}, []))
-    erased = []
+    erased, n_skipped = [], 0
     for id_ in ids:
         row = ledger.find(id_)
-        is_known = row is not None and (row.settled_at is None or row.settled_at <= known)
-        if row is None or row.context is None or not is_known:
+        if row is None or row.context is None:
+            continue
+        if row.settled_at is not None and row.settled_at > known:
+            n_skipped += 1
             continue
         ledger.cursor.execute(
             "UPDATE decisions SET context = NULL, digest = '', features = ? "
@@ -58,7 +61,7 @@ def erase_contexts(
         erased.append(id_)
     if erased:
         started = ledger.last_of("training", "unchanged", "abandoned", "published", "promoted")
-        if started and ledger.changes("training")[-1][0] == started:
+        if started and ledger.last_of("training") == started:
             end_training(ledger, "abandoned", started, time=time)
         ledger.append("erasure", time, body={"decisions": len(erased)})
-    return len(erased)
+    return len(erased), n_skipped

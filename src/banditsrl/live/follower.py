@@ -59,10 +59,15 @@ class Follower:
         self._news.set()
 
     def wait_for(self, position: int, seconds: float = 60.0) -> None:
-        """Wait until everything up to a position is folded in."""
-        end = time.monotonic() + seconds
+        """Wait until everything up to a position is folded in.
+
+        It fails if nothing at all is folded in for so many seconds.
+        """
+        end, seen = time.monotonic() + seconds, self.fold.position
         with self._grown:
             while self.fold.position < position:
+                if self.fold.position > seen:
+                    end, seen = time.monotonic() + seconds, self.fold.position
                 left = end - time.monotonic()
                 if left <= 0 or self._ends:
                     reason = self.trouble or "the learner is behind"

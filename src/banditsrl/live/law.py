@@ -4,6 +4,7 @@ With audits, a certified round plays every available action with positive probab
 `policies.watched`). Where the policy is not certain, many policies play one action for sure; the
 loop then plays an action drawn evenly in the same small share of the rounds. So every available
 action has positive probability in every round, and the log can be used to evaluate other policies.
+An audit rate that decreases ("c/t") leaves uncertain rounds as the policy plays them.
 """
 
 from typing import NamedTuple

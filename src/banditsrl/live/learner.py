@@ -152,7 +152,7 @@ class Learner:
                 return  # another version was put back meanwhile
             self._publish(pending, self._trainer.train(pending))
             self._training_trouble = ""
-        except LoopError as error:
+        except Exception as error:  # it must go on, and `status` shows what is wrong
             if not self._ends:
                 self._training_trouble = str(error)
                 self._retry_at = time.monotonic() + RETRY_SECONDS

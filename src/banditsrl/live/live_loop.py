@@ -27,6 +27,9 @@ from banditsrl.live.records import Decision, Settlement
 from banditsrl.live.reward_rules import add_activation, add_reward
 from banditsrl.live.store_address import open_store
 
+NOT_GIVEN: Any = object()
+"""Stands for an argument that was left out, where None is a value."""
+
 
 class Loop(LoopReader):
     """One learning problem in an application: its decisions, its rewards and what it has learned.
@@ -220,7 +223,7 @@ class Loop(LoopReader):
         ids: Iterable[str] | None = None,
         *,
         column: str | None = None,
-        value: Any = None,
+        value: Any = NOT_GIVEN,
     ) -> int:
         """Erase the contexts of decisions, by their ids or by the value of a column.
 
@@ -228,6 +231,8 @@ class Loop(LoopReader):
         """
         if (ids is None) == (column is None):
             raise InvalidArgument(f"one of ids and column must be given, got {ids} and {column}.")
+        if column is not None and value is NOT_GIVEN:
+            raise InvalidArgument(f"value must be given with a column, got only {column!r}.")
         if column is not None:
             ids = find_subject(self._engine.store, self.name, column, value)
         return self._engine.erase(list(ids or ()))

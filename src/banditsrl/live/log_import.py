@@ -33,6 +33,11 @@ class LogImporter:
     """Turns rows of a file into decisions of a loop."""
 
     def __init__(self, config: LoopConfig, table: ActionTable) -> None:
+        if config.action_columns:
+            raise InvalidArgument(
+                "A loop with action_columns cannot import decisions: an exported row does not hold "
+                "the columns that actions had."
+            )
         self._config, self._table, self._encoder = config, table, Encoder(config)
 
     def read(self, row: Mapping[str, Any]) -> tuple[DecisionRow, float | None]:

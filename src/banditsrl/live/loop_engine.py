@@ -158,13 +158,13 @@ class LoopEngine:
 
     def erase(self, ids: Sequence[str]) -> int:
         """Erase contexts, and return how many; see `erasure`."""
-        n, found = 0, -1
-        while found:
+        n, n_left = 0, 1
+        while n_left:
             fold = self._stop_training()
             self.shelf.save_snapshot(fold, self.clock())
             change = partial(erase_contexts, config=self.config, ids=ids, known=fold.position)
-            found = self._writer.write(partial(change, time=self.clock()))
-            n += found
+            n_erased, n_left = self._writer.write(partial(change, time=self.clock()))
+            n += n_erased
         self.flush()
         self.shelf.save_snapshot(self.fold, self.clock())
         return n

@@ -49,7 +49,7 @@ def find_config(store: LoopStore, name: str | None) -> LoopConfig:
     names = list_loops(store)
     if name is None and len(names) != 1:
         raise InvalidArgument(
-            f"name must be given if a store has not exactly one loop, got the loops {names}."
+            f"name must be given unless the store has exactly one loop, got the loops {names}."
         )
     chosen = names[0] if name is None else name
     with store.read() as cursor:

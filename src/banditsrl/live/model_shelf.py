@@ -15,7 +15,7 @@ from banditsrl.live.decision_rows import write_json
 from banditsrl.live.encoder import ActionEntry
 from banditsrl.live.fold import Fold, PendingTraining
 from banditsrl.live.ledger import Ledger
-from banditsrl.live.loop_changes import is_last_training
+from banditsrl.live.loop_changes import end_training, is_last_training
 from banditsrl.live.loop_store import LoopStore
 from banditsrl.live.programs import Programs
 from banditsrl.live.state_bytes import describe_build, digest_settings, pack_state, unpack_state
@@ -35,6 +35,7 @@ class ModelShelf:
     ) -> None:
         self._store, self._loop, self._programs = store, loop, programs
         self._retrain = retrain
+        self._rebuilt: dict[int, State] = {}  # versions that had to be trained again
         self.settings = digest_settings(programs.policy)
 
     def find_model(self, version: int, pending: PendingTraining | None) -> State:
@@ -54,9 +55,11 @@ class ModelShelf:
             state = unpack_state(bytes(content), self._programs.policy)
         if state is not None:
             return state
-        if pending is None or self._retrain is None:
+        if pending is not None and self._retrain is not None:
+            self._rebuilt[version] = self._retrain(pending)
+        if version not in self._rebuilt:
             raise LoopError(f"The model version {version} was made by a policy of other settings.")
-        return self._retrain(pending)
+        return self._rebuilt[version]
 
     def find_build(self, version: int) -> str:
         """Return which build has trained a version."""
@@ -120,9 +123,14 @@ def add_model(
     time: float,
     evaluation: dict[str, Any],
 ) -> int | None:
-    """Publish the result of a training, unless the log has moved on; return its position."""
+    """Publish the result of a training, unless the log has moved on; return its position.
+
+    In a loop that was frozen meanwhile the training is abandoned.
+    """
     if not is_last_training(ledger, pending.position):
         return None
+    if ledger.mode == "frozen":
+        return end_training(ledger, "abandoned", pending.position, time=time)
     versions = ledger.cursor.execute(
         "SELECT MAX(version) FROM models WHERE loop = ?", (ledger.loop,)
     )

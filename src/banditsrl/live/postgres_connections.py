@@ -42,6 +42,14 @@ SESSION = """SELECT
 """A commit is answered once it is on disk. A server that hangs in a transaction, or whose machine
 is gone, must not keep the others waiting, nor stay the learner."""
 
+KEEP_ALIVE = {
+    "keepalives_idle": 5,
+    "keepalives_interval": 5,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 20_000,
+}
+"""The same from this side: a database whose machine is gone must not keep a call for minutes."""
+
 Connection = psycopg.Connection[tuple[Any, ...]]
 
 
@@ -104,7 +112,11 @@ class ConnectionDesk:
         return connection
 
     def _options(self) -> dict[str, Any]:
-        chosen = {"connect_timeout": CONNECT_SECONDS, "application_name": "banditsrl"}
+        chosen = {
+            "connect_timeout": CONNECT_SECONDS,
+            "application_name": "banditsrl",
+            **KEEP_ALIVE,
+        }
         return {key: value for key, value in chosen.items() if f"{key}=" not in self._url}
 
     def begin(self, statement: bytes) -> Connection:

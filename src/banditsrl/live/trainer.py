@@ -56,9 +56,9 @@ class Trainer:
         task = {"position": pending.position, "rounds": pending.rounds}
         task["erased"] = pending.erased
         with self._running:
-            with self._starting:
-                process = self._start()
             try:
+                with self._starting:
+                    process = self._start()
                 write_message(process.stdin, task, pack_state(pending.state))
                 answer, content = read_message(process.stdout)
             except (OSError, EOFError, ValueError) as error:

@@ -107,7 +107,7 @@ class ThreadLimit:
         except TimeoutError:
             sentence = (
                 f"The loop did not answer within {self._seconds:g} seconds; the request may still "
-                "be carried out, so repeat it with the same id."
+                "be carried out: repeat a decision with the same id, a reward with the same key."
             )
             raise Refusal(HTTPStatus.GATEWAY_TIMEOUT, sentence) from None
 

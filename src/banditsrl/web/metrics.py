@@ -5,11 +5,13 @@ loop stands is asked for when the metrics are read, and costs nothing in between
 """
 
 from collections.abc import Iterable
+from typing import Any
 
 from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
 from prometheus_client.metrics_core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from banditsrl.errors import StoreUnavailable
 from banditsrl.live.records import Decision
 from banditsrl.web.loops import Loops
 
@@ -17,6 +19,7 @@ SECONDS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.
 """Limits of the intervals in which latencies are counted."""
 
 STATUS_GAUGES = {
+    "store_up": "Whether the store answers.",
     "position": "Position of the last record in the log.",
     "learned_position": "Position through which the model has learned.",
     "rounds": "Number of rounds that were learned from.",
@@ -102,16 +105,19 @@ class LoopCollector(Collector):
         yield GaugeMetricFamily(
             "banditsrl_ready", "Whether every loop is ready.", value=float(self._loops.ready)
         )
-        opened = self._loops.opened
-        statuses = {
-            name: {**loop.status(), "trainings": len(loop.models()) - 1}
-            for name, loop in opened.items()
-        }
-        trusts = {name: vars(loop.trust()) for name, loop in opened.items()}
-        for gauges, found in ((STATUS_GAUGES, statuses), (TRUST_GAUGES, trusts)):
+        statuses: dict[str, dict[str, Any]] = {}
+        trusts: dict[str, dict[str, Any]] = {}
+        for name, loop in self._loops.opened.items():
+            try:
+                found = {**loop.status(), "trainings": len(loop.models()) - 1, "store_up": True}
+                trusts[name] = vars(loop.trust())
+            except StoreUnavailable:  # the other metrics are needed most when this happens
+                found = {"store_up": False}
+            statuses[name] = found
+        for gauges, values_of in ((STATUS_GAUGES, statuses), (TRUST_GAUGES, trusts)):
             for key, text in gauges.items():
                 gauge = GaugeMetricFamily(f"banditsrl_loop_{key}", text, labels=["loop"])
-                for name, values in found.items():
+                for name, values in values_of.items():
                     if values.get(key) is not None:
                         gauge.add_metric([name], float(values[key]))
                 yield gauge

@@ -48,7 +48,7 @@ def describe_service(operations: Iterable[Operation], *, tokens: bool) -> dict[s
 
 DESCRIPTION = (
     "Decisions that are learned from their rewards. A refusal is one sentence and changes nothing. "
-    "Ids make requests safe to repeat."
+    "A decision with an id, and a reward with a key, are safe to repeat."
 )
 
 
