@@ -17,9 +17,12 @@ import pytest
 from banditsrl import Loop
 from banditsrl.core.phases import phase_ends
 from banditsrl.live.fold import PendingTraining, next_end_after
-from banditsrl.live.loop_changes import start_training
+from banditsrl.live.loop_changes import add_action_change, set_settings, start_training
+from banditsrl.live.loop_opening import find_config
 from banditsrl.live.model_shelf import add_model
 from banditsrl.live.programs import Programs
+from banditsrl.live.replay import Replay
+from banditsrl.live.store_address import open_store
 
 CONFIG: dict[str, Any] = {
     "name": "offers",
@@ -232,6 +235,26 @@ def test_a_loop_that_is_frozen_during_a_training_keeps_its_model(loop: Loop) -> 
     kinds = [record["kind"] for record in loop.log(after=position)]
     assert kinds == ["abandoned"]
     assert [model["version"] for model in loop.models()] == [0]
+
+
+def test_a_change_of_actions_holds_at_once_even_if_learning_is_behind(tmp_path: Path) -> None:
+    path = tmp_path / "offers.db"
+    pause = {"change": "pause", "name": "red"}
+    with Loop.create(path, CONFIG, warm_up=False) as loop:
+        play(loop, 3)
+        engine = loop._engine
+        engine._follower.close()  # nothing is folded in any more
+        loop.reward(loop.decide({"age": 0.1}).id, 1.0)
+        engine.write(partial(add_action_change, config=loop.config, change=pause, time=0.0))
+        assert loop.decide({"age": 0.5}).available == ("green",)
+        engine.write(partial(set_settings, settings={"mode": "frozen"}, time=0.0))
+        assert loop.decide({"age": 0.5}).mode == "frozen"
+    store = open_store(path, create=False)
+    replay = Replay(store, find_config(store, None))
+    found = replay.verify()
+    replay.close()
+    store.close()
+    assert (found.decisions, found.differences) == (6, [])
 
 
 def test_programs_of_one_seed_start_alike() -> None:

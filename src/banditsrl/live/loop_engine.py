@@ -3,6 +3,7 @@
 import contextlib
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -24,7 +25,7 @@ from banditsrl.live.log_reader import read_position
 from banditsrl.live.loop_changes import end_training
 from banditsrl.live.loop_config import LoopConfig
 from banditsrl.live.loop_opening import Progress, catch_up, count_opening
-from banditsrl.live.loop_queries import find_decision
+from banditsrl.live.loop_queries import find_decision, read_revision
 from banditsrl.live.loop_store import LoopStore
 from banditsrl.live.model_shelf import ModelShelf
 from banditsrl.live.programs import Programs
@@ -97,16 +98,16 @@ class LoopEngine:
     def decide(self, requests: Sequence[DecideRequest]) -> list[Decision]:
         """Make decisions and answer once they are in the log."""
         known = [self._find_repetition(request) for request in requests]
+        fold = self._follower.fold
         while True:
-            fold = self._follower.fold
             rows = [
                 before or self._chooser.choose(fold, request)
                 for before, request in zip(known, requests, strict=True)
             ]
             try:
                 written = self._writer.write(_log(rows, fold.revision))
-            except Stale as stale:  # actions or settings changed meanwhile
-                self._follower.wait_for(stale.revision)
+            except Stale:  # actions or settings changed; what was learned since may come later
+                fold = replace(self._follower.fold, **read_revision(self.store, self.config))
                 continue
             return [to_decision(row, self.config.name) for row in written]
 

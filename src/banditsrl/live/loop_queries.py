@@ -85,6 +85,24 @@ def read_counts(store: LoopStore, loop: str) -> dict[str, int]:
     return {name: int(count) for name, count in zip(names, found[0], strict=True)}
 
 
+def read_revision(store: LoopStore, config: LoopConfig) -> dict[str, Any]:
+    """Return the actions, the mode and the position of their last change, from the store."""
+    with store.read() as cursor:
+        revision, mode = cursor.execute(
+            "SELECT revision, mode FROM loops WHERE name = ?", (config.name,)
+        )[0]
+        changes = cursor.execute(
+            "SELECT body FROM records WHERE loop = ? AND "
+            "kind NOT IN ('decision', 'reward', 'expiry', 'activation') AND "
+            "kind = 'actions' ORDER BY position",
+            (config.name,),
+        )
+    actions = first_actions(config)
+    for (body,) in changes:
+        actions = change_actions(actions, json.loads(body), config.n_slots)
+    return {"actions": actions, "mode": mode, "revision": revision}
+
+
 def read_history(store: LoopStore, loop: str, bins: int) -> list[dict[str, Any]]:
     """Return counts over time, in at most `bins` bins of whole minutes."""
     with store.read() as cursor:

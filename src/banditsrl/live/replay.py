@@ -210,7 +210,7 @@ def choose_again(
         fold.state, to_vector(row.features), mask, key, count
     )
     drawn, shadow = draw(choice, predicted, mask, even_share(config), uniform), None
-    if fold.mode == "shadow":
+    if row.mode == "shadow":
         names = {slot: name for name, slot in slots.items()}
         shadow, drawn = names[drawn.slot], play_baseline(row.slot, len(mask))
     return {
@@ -218,7 +218,6 @@ def choose_again(
         "law": to_bytes(drawn.law),
         "predicted": None if predicted is None else to_bytes(predicted),
         "model": fold.model,
-        "mode": fold.mode,
         "shadow": shadow,
         **describe_choice(choice, drawn, by_policy=shadow is None),
     }
