@@ -28,6 +28,7 @@ SHORT = {
     "constant_regret": "--problems wheel --horizon 200 --seeds 1",
     "findings": "--problems vardim-no-hls",
     "findings_networks": "--problems wheel --horizon 200 --seeds 2 --workers 1 --only {label}",
+    "kill_serve": "--quick",
     "memory": "--horizon 2000 --max-updates 5",
     "overhead": "--horizon 100 --runs 10",
     "parity": "--first-seed 0 --seeds 4",

@@ -148,6 +148,7 @@ class Agent:
         one: Round = (np.array(context), action, reward, certified)  # a copy: callers reuse theirs
         with self._learning:
             self._learn(one, choice if isinstance(choice, Choice) else None)
+            self._watch.see(float(reward), self._memory.state)
 
     def _learn(self, one: Round, choice: Choice | None) -> None:
         """Learn one round; what it gives is kept only if nothing fails."""
@@ -165,7 +166,6 @@ class Agent:
         if ends:
             memory = memory._replace(state=self._refresh(memory))
         self._memory, self._recent = memory, recent
-        self._watch.see(float(reward), memory.state)
 
     def _write(self, memory: Memory, recent: tuple[Round, ...]) -> Memory:
         """Return the memory with recent rounds in its history."""
