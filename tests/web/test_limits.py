@@ -198,7 +198,10 @@ def test_a_call_that_takes_too_long_is_answered_and_does_not_hold_others_up(
     loop.delay = 1.0
     answer = client.post("/v1/decide", json={"context": {}, "id": "slow"})
     assert answer.status_code == 504
-    assert "repeat it with the same id" in answer.json()["error"]["message"]
+    assert (
+        "repeat a decision with the same id, a reward with the same key"
+        in answer.json()["error"]["message"]
+    )
     assert client.get("/health").status_code == 200
 
 
