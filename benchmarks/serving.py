@@ -17,7 +17,6 @@ import multiprocessing
 import os
 import random
 import signal
-import socket
 import sqlite3
 import subprocess
 import sys
@@ -30,6 +29,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from serve_processes import free_port
 
 SERVER = Path(__file__).with_name("serving_server.py")
 N_ACTIONS, N_COLUMNS = 8, 20
@@ -102,7 +102,8 @@ def visit(port: int, seed: int, end: float, rows: list[tuple[float, float, float
 
 def run_clients(port: int, n: int, seconds: float, pipe: Any) -> None:
     """Run all clients, in a process of their own, and send what they saw."""
-    end, rows = time.monotonic() + seconds, []  # type: ignore[var-annotated]
+    end = time.monotonic() + seconds
+    rows: list[tuple[float, float, float, str]] = []
     threads = [threading.Thread(target=visit, args=(port, i, end, rows)) for i in range(n)]
     for thread in threads:
         thread.start()
@@ -195,13 +196,6 @@ def wait_until_ready(port: int, server: "subprocess.Popen[bytes]", log: Path) ->
         if server.poll() is not None or time.monotonic() > end:
             raise RuntimeError(f"The server has not started: {log.read_text()[-500:]}")
         time.sleep(0.1)
-
-
-def free_port() -> int:
-    """Return a port of this machine that nobody uses."""
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return int(found.getsockname()[1])
 
 
 def write_table(rows: list[dict[str, Any]]) -> None:

@@ -35,12 +35,14 @@ class Constant(Policy[Nothing]):
         """Number of actions."""
         return self.count
 
-    def init(self, key: Array) -> Nothing:  # noqa: ARG002
+    def init(self, key: Array) -> Nothing:
         """Return the state."""
+        del key
         return Nothing(jnp.zeros(()))
 
-    def act(self, state: Nothing, context: Any, mask: ArrayLike | None, key: Array) -> Choice:  # noqa: ARG002
+    def act(self, state: Nothing, context: Any, mask: ArrayLike | None, key: Array) -> Choice:
         """Return the first available action."""
+        del state, context, key
         available = jnp.ones(self.count, dtype=bool) if mask is None else jnp.asarray(mask)
         action = jnp.argmax(available).astype(jnp.int32)
         return Choice.without_test(action, (jnp.arange(self.count) == action).astype(jnp.float64))
@@ -48,12 +50,13 @@ class Constant(Policy[Nothing]):
     def learn(
         self,
         state: Nothing,
-        context: Any,  # noqa: ARG002
-        action: ArrayLike,  # noqa: ARG002
-        reward: ArrayLike,  # noqa: ARG002
-        certified: ArrayLike = False,  # noqa: ARG002
+        context: Any,
+        action: ArrayLike,
+        reward: ArrayLike,
+        certified: ArrayLike = False,
     ) -> Nothing:
         """Learn nothing."""
+        del context, action, reward, certified
         return state
 
 

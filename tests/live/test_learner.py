@@ -5,7 +5,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from waiting import Clock, wait_until
 
 from banditsrl import Loop
 from banditsrl.core.phases import phase_ends
@@ -33,17 +34,6 @@ CONFIG: dict[str, Any] = {
     "spare_actions": 0,
 }
 
-WAIT_SECONDS = 60.0
-"""How long to wait for something that another thread or process does."""
-
-
-class Clock:
-    def __init__(self) -> None:
-        self.now = 1_000_000.0
-
-    def __call__(self) -> float:
-        return self.now
-
 
 @pytest.fixture
 def clock() -> Clock:
@@ -54,13 +44,6 @@ def clock() -> Clock:
 def loop(tmp_path: Path, clock: Clock) -> Iterator[Loop]:
     with Loop.create(tmp_path / "offers.db", CONFIG, clock=clock, warm_up=False) as made:
         yield made
-
-
-def wait_until(holds: Callable[[], bool]) -> None:
-    end = time.monotonic() + WAIT_SECONDS
-    while not holds() and time.monotonic() < end:
-        time.sleep(0.02)
-    assert holds()
 
 
 def play(loop: Loop, n: int) -> None:

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from waiting import Clock
 
 from banditsrl import Loop
 from banditsrl.errors import Conflict, InvalidArgument, InvalidType, NotFound
@@ -19,14 +20,6 @@ CONFIG: dict[str, Any] = {
 }
 
 pytestmark = pytest.mark.usefixtures("without_training")
-
-
-class Clock:
-    def __init__(self) -> None:
-        self.now = 1_000_000.0
-
-    def __call__(self) -> float:
-        return self.now
 
 
 @pytest.fixture

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from waiting import Clock
 
 from banditsrl import Loop
 from banditsrl.live.records import Decision
@@ -22,21 +23,13 @@ CONFIG: dict[str, Any] = {
 }
 
 
-class Clock:
-    def __init__(self) -> None:
-        self.now = 6_000_000.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
 Played = tuple[Loop, list[tuple[float, Decision, float]]]
 
 
 @pytest.fixture(scope="module")
 def played(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Played]:
     """A loop that was played for some minutes: times, decisions and rewards."""
-    clock, rng, rounds = Clock(), np.random.default_rng(0), []
+    clock, rng, rounds = Clock(6_000_000.0), np.random.default_rng(0), []
     path = tmp_path_factory.mktemp("queries") / "offers.db"
     with Loop.create(path, CONFIG, clock=clock, warm_up=False) as loop:
         for i in range(60):

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from waiting import wait_until
 
 from banditsrl import Loop
 from banditsrl.errors import StoreUnavailable
@@ -24,9 +25,6 @@ CONFIG: dict[str, Any] = {
 }
 
 pytestmark = pytest.mark.usefixtures("without_training")
-
-WAIT_SECONDS = 60.0
-"""How long something may take that is expected to happen."""
 
 
 @pytest.fixture
@@ -58,9 +56,6 @@ def test_callers_are_refused_meanwhile_and_nothing_is_lost(
         assert loop.reward(decisions[1].id, 1.0).counted
         assert not loop.reward(decisions[0].id, 1.0).counted
         assert loop.decisions(last=20)[1:] == decisions[::-1]
-        end = time.monotonic() + WAIT_SECONDS
-        while not loop.status()["learner"] or loop.status()["trouble"]:
-            assert time.monotonic() < end, loop.status()
-            time.sleep(0.05)
+        wait_until(lambda: loop.status()["learner"] and not loop.status()["trouble"])
         loop.flush()
         assert loop.status()["rounds"] == 2

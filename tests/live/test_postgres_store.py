@@ -2,12 +2,12 @@
 
 import contextlib
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from waiting import WAIT_SECONDS, wait_until
 
 from banditsrl import Loop
 from banditsrl.errors import Conflict, OutcomeUnknown, StoreUnavailable
@@ -31,16 +31,6 @@ CONFIG: dict[str, Any] = {
 }
 
 pytestmark = pytest.mark.usefixtures("without_training")
-
-WAIT_SECONDS = 60.0
-"""How long something may take that is expected to happen."""
-
-
-def wait_until(is_true: Callable[[], bool]) -> None:
-    end = time.monotonic() + WAIT_SECONDS
-    while not is_true():
-        assert time.monotonic() < end
-        time.sleep(0.02)
 
 
 class FailingConnection:
@@ -200,6 +190,14 @@ def test_a_commit_that_did_not_happen_is_an_error(loop: Loop) -> None:
     assert loop.decide({"age": 0.5}, id="a").position == 2
 
 
+def answers(loop: Loop) -> bool:
+    try:
+        loop.log()
+    except StoreUnavailable:
+        return False
+    return True
+
+
 def test_an_outcome_that_cannot_be_known_is_said_and_not_tried_again(
     loop: Loop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -212,7 +210,7 @@ def test_an_outcome_that_cannot_be_known_is_said_and_not_tried_again(
     with pytest.raises(OutcomeUnknown, match="may or may not be in it"):
         loop.reward_many([{"id": one.id, "value": 1.0} for one in decisions])
     plan.loses_commit, desk._url = None, url
-    time.sleep(0.3)  # after a failure, callers are refused for a moment
+    wait_until(lambda: answers(loop))  # after a failure, callers are refused for a moment
     kinds = [record["kind"] for record in loop.log()]
     assert kinds.count("reward") <= 3
     for one in decisions:

@@ -2,13 +2,13 @@
 
 import contextlib
 import sqlite3
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from waiting import wait_until
 
 from banditsrl import Loop
 from banditsrl.live.loop_opening import find_config
@@ -25,9 +25,6 @@ CONFIG: dict[str, Any] = {
     "reward": {"range": [0, 1]},
 }
 
-WAIT_SECONDS = 60.0
-"""How long a training may take; the test does not depend on how long it does take."""
-
 
 def play(loop: Loop, rng: np.random.Generator, n: int) -> None:
     for _ in range(n):
@@ -38,10 +35,7 @@ def play(loop: Loop, rng: np.random.Generator, n: int) -> None:
 
 
 def wait_for_model(loop: Loop, version: int) -> None:
-    end = time.monotonic() + WAIT_SECONDS
-    while loop.status()["model"] < version and time.monotonic() < end:
-        time.sleep(0.05)
-    assert loop.status()["model"] >= version, loop.status()
+    wait_until(lambda: loop.status()["model"] >= version)
 
 
 @pytest.fixture(scope="module")

@@ -1,10 +1,9 @@
 """Do the other servers of a loop use what its learner has trained?"""
 
-import time
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from waiting import wait_until
 
 from banditsrl import Loop
 from banditsrl.live.state_bytes import digest_content, pack_state
@@ -20,16 +19,6 @@ CONFIG: dict[str, Any] = {
     "spare_actions": 0,
     "reward": {"range": [0, 1]},
 }
-
-WAIT_SECONDS = 120.0
-"""How long something may take that is expected to happen."""
-
-
-def wait_until(is_true: Callable[[], bool]) -> None:
-    end = time.monotonic() + WAIT_SECONDS
-    while not is_true():
-        assert time.monotonic() < end
-        time.sleep(0.05)
 
 
 def test_a_model_of_the_learner_reaches_the_other_replica(postgres: "PostgresServer") -> None:

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from waiting import Clock
 
 from banditsrl import Loop
 from banditsrl.errors import Conflict
@@ -17,14 +18,6 @@ CONFIG: dict[str, Any] = {
     "columns": {"age": "number"},
     "policy": "linucb-disjoint",
 }
-
-
-class Clock:
-    def __init__(self) -> None:
-        self.now = 1_000_000.0
-
-    def __call__(self) -> float:
-        return self.now
 
 
 def settle(path: Path, combine: str, values: list[float]) -> Any:

@@ -1,27 +1,17 @@
 """Does the page work in a browser? Chromium without a window opens it from disk."""
 
 import json
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from browsers import needs_browser, run_browser
 
 from banditsrl.reports.colours import DARK, LIGHT
 from banditsrl.reports.page import write_report
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
-DRIVER = shutil.which("chromedriver")
-
-pytestmark = pytest.mark.skipif(
-    not (CHROMIUM and DRIVER),
-    reason="no browser: install chromium and chromium-driver (Debian) to test the page",
-)
-
-webdriver = pytest.importorskip(
-    "selenium.webdriver", reason="no selenium: install it to test the page in a browser"
-)
+pytestmark = needs_browser
 
 SECONDS = 60.0
 """Long enough for a busy machine; the page draws in two or three."""
@@ -48,14 +38,8 @@ return [Math.round(drag.left + at.x), Math.round(drag.top + at.y)];
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
-    options = webdriver.ChromeOptions()
-    options.binary_location = CHROMIUM
-    for word in ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"):
-        options.add_argument(word)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
-    driver = webdriver.Chrome(options=options, service=webdriver.ChromeService(DRIVER))
-    yield driver
-    driver.quit()
+    with run_browser() as driver:
+        yield driver
 
 
 @pytest.fixture(scope="module")

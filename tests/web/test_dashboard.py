@@ -2,40 +2,24 @@
 
 import importlib.util
 import json
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from browsers import needs_browser, run_browser
 
 from banditsrl.reports.colours import DARK, LIGHT
 from banditsrl.web.server import HttpService
 from banditsrl.web.tokens import make_token
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
-DRIVER = shutil.which("chromedriver")
-
-pytestmark = pytest.mark.skipif(
-    not (CHROMIUM and DRIVER),
-    reason="no browser: install chromium and chromium-driver (Debian) to test the dashboard",
-)
-
-webdriver = pytest.importorskip(
-    "selenium.webdriver", reason="no selenium: install it to test the dashboard in a browser"
-)
+pytestmark = needs_browser
 
 SECONDS = 60.0
 """Long enough for a busy machine; the page draws in one or two."""
 
 MINUTES, VISITORS = 40, 75
 """The length of the visit, and the visitors in each minute: enough to earn certificates twice."""
-
-FLAGS = (
-    "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
-    "--disable-background-networking", "--disable-component-update", "--disable-sync",
-    "--no-first-run",
-)  # fmt: skip
 
 DRAWN = """
 return [...document.querySelectorAll("[data-chart]")].map((chart) => ({
@@ -51,14 +35,8 @@ return [...document.querySelectorAll("[data-chart]")].map((chart) => ({
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
-    options = webdriver.ChromeOptions()
-    options.binary_location = CHROMIUM
-    for flag in FLAGS:
-        options.add_argument(flag)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
-    driver = webdriver.Chrome(options=options, service=webdriver.ChromeService(DRIVER))
-    yield driver
-    driver.quit()
+    with run_browser() as driver:
+        yield driver
 
 
 @pytest.fixture(scope="module")

@@ -5,7 +5,7 @@ it does not know, so that a misspelt one is noticed. A float in an answer may be
 number is infinite or unknown, because JSON has neither.
 """
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 
 import msgspec
 from msgspec import Meta
@@ -145,22 +145,9 @@ class DecideAnswer(msgspec.Struct, frozen=True, kw_only=True):
     mode: str
 
     @classmethod
-    def describe(cls, decision: Decision) -> "DecideAnswer":
-        """Return the answer for a decision."""
-        return cls(
-            id=decision.id,
-            loop=decision.loop,
-            action=decision.action,
-            probability=decision.probability,
-            pmf=dict(decision.pmf),
-            model=decision.model,
-            position=decision.position,
-            certificate=decision.certificate,
-            audit=decision.audit,
-            explored=decision.explored,
-            deferred=decision.deferred,
-            mode=decision.mode,
-        )
+    def describe(cls, decision: Decision) -> Self:
+        """Return what this struct shows of a decision."""
+        return msgspec.convert(decision, cls, from_attributes=True)
 
 
 class DecideBatchAnswer(msgspec.Struct, frozen=True):

@@ -7,41 +7,20 @@ from typing import Any
 
 import msgspec
 
-from banditsrl.live.records import CertificateEvidence, Decision
+from banditsrl.web.bodies import DecideAnswer
 
 
 class LoopView(msgspec.Struct, frozen=True, kw_only=True):
     """Something that can be read."""
 
 
-class DecisionView(LoopView, frozen=True, kw_only=True):
+class DecisionView(DecideAnswer, frozen=True, kw_only=True):
     """One decision, as the log holds it."""
 
-    id: str
-    loop: str
     time: float
     context: dict[str, Any]
     available: list[str]
-    action: str
-    probability: float
-    pmf: dict[str, float]
-    model: int
-    position: int
-    certificate: CertificateEvidence
-    audit: bool
-    explored: bool
-    deferred: bool
-    mode: str
     shadow: str | None
-
-    @classmethod
-    def describe(cls, decision: Decision) -> "DecisionView":
-        """Return the view of a decision."""
-        fields = {name: getattr(decision, name) for name in cls.__struct_fields__}
-        fields["context"] = dict(decision.context)
-        fields["pmf"] = dict(decision.pmf)
-        fields["available"] = list(decision.available)
-        return cls(**fields)
 
 
 class OutcomeView(LoopView, frozen=True, kw_only=True):
