@@ -1,17 +1,19 @@
 """What does a decision over HTTP cost, with a log that is synced before every answer?
 
     python benchmarks/serving.py [--policies constant linucb-disjoint banditsrl-auto]
-        [--seconds 60] [--clients 8] [--quick]
+        [--seconds 60] [--clients 8] [--rate ROUNDS_PER_SECOND] [--quick]
 
 Each policy is served alone on a new SQLite store, with 8 offers and 20 columns. Clients, in their
-own process, decide and reward, one call after the other, each on one connection. The first third of
-the time is not counted. The table shows rounds per second (one decision and one reward each), also
-as a ratio to the first policy, and the latencies of decisions in milliseconds,
-apart for the moments while a model was being trained. Afterwards every acknowledgement is looked up
-in the log. Only the loopback address is used.
+own process, decide and reward, each on one connection: one call after the other as fast as they
+are answered, or, with `--rate`, at fixed moments, and then a decision's time counts from the moment
+at which it was due. The first third of the time is warm-up and is not counted. The table shows
+rounds per second (one decision and one reward each), also as a ratio to the first policy, and the
+latencies of decisions in milliseconds, apart for the moments while a model was being trained.
+Afterwards every acknowledgement is looked up in the log. Only the loopback address is used.
 """
 
 import argparse
+import itertools
 import json
 import multiprocessing
 import os
@@ -23,6 +25,7 @@ import sys
 import tempfile
 import threading
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 from http.client import HTTPConnection
 from pathlib import Path
@@ -85,12 +88,25 @@ def get(port: int, path: str) -> dict[str, Any] | None:
         connection.close()
 
 
-def visit(port: int, seed: int, end: float, rows: list[tuple[float, float, float, str]]) -> None:
+def due_times(client: int, n: int, rate: float | None) -> Iterator[float]:
+    """Yield the moments at which a client decides: at once, or in turn with the other clients."""
+    first = time.monotonic()
+    for count in itertools.count():
+        if rate is None:
+            yield time.monotonic()
+            continue
+        due = first + (count * n + client) / rate
+        time.sleep(max(0.0, due - time.monotonic()))
+        yield due
+
+
+def visit(port: int, seed: int, end: float, rows: list[tuple[Any, ...]], due: Any) -> None:
     """Decide and reward until the end."""
     chance, connection = random.Random(seed), HTTPConnection("127.0.0.1", port, timeout=60)
-    while time.monotonic() < end:
+    for start in due:
+        if start >= end:
+            break
         context = {f"x{i}": chance.gauss(0.0, 1.0) for i in range(N_COLUMNS)}
-        start = time.monotonic()
         decision = post(connection, "/v1/decide", {"context": context})
         middle = time.monotonic()
         best = decision["action"] == ("offer-1" if context["x0"] > 0 else "offer-2")
@@ -100,11 +116,14 @@ def visit(port: int, seed: int, end: float, rows: list[tuple[float, float, float
     connection.close()
 
 
-def run_clients(port: int, n: int, seconds: float, pipe: Any) -> None:
+def run_clients(port: int, n: int, seconds: float, rate: float | None, pipe: Any) -> None:
     """Run all clients, in a process of their own, and send what they saw."""
     end = time.monotonic() + seconds
-    rows: list[tuple[float, float, float, str]] = []
-    threads = [threading.Thread(target=visit, args=(port, i, end, rows)) for i in range(n)]
+    rows: list[tuple[Any, ...]] = []
+    threads = [
+        threading.Thread(target=visit, args=(port, i, end, rows, due_times(i, n, rate)))
+        for i in range(n)
+    ]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -120,7 +139,7 @@ def watch_training(port: int, ends: threading.Event, seen: list[tuple[float, boo
             seen.append((time.monotonic(), bool(status["training"])))
 
 
-def put_under_load(port: int, *, n: int, seconds: float) -> Load:
+def put_under_load(port: int, *, n: int, seconds: float, rate: float | None) -> Load:
     """Let clients decide and reward for a while."""
     seen: list[tuple[float, bool]] = [(0.0, False)]
     ends = threading.Event()
@@ -128,7 +147,7 @@ def put_under_load(port: int, *, n: int, seconds: float) -> Load:
     watcher.start()
     ours, theirs = multiprocessing.Pipe()
     process = multiprocessing.get_context("spawn").Process(
-        target=run_clients, args=(port, n, seconds, theirs)
+        target=run_clients, args=(port, n, seconds, rate, theirs)
     )
     process.start()
     rows = ours.recv()
@@ -143,7 +162,7 @@ def put_under_load(port: int, *, n: int, seconds: float) -> Load:
     return Load(kept[0], kept[1], kept[2], list(ids), trained[counted])
 
 
-def measure(policy: str, *, n: int, seconds: float) -> dict[str, Any]:
+def measure(policy: str, *, n: int, seconds: float, rate: float | None) -> dict[str, Any]:
     """Serve one policy, put it under load, and return what was seen."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -157,7 +176,7 @@ def measure(policy: str, *, n: int, seconds: float) -> dict[str, Any]:
             )
         try:
             wait_until_ready(port, server, folder / "log")
-            load = put_under_load(port, n=n, seconds=seconds)
+            load = put_under_load(port, n=n, seconds=seconds, rate=rate)
         finally:
             server.send_signal(signal.SIGTERM)
             server.wait(60)
@@ -176,6 +195,7 @@ def summarise(load: Load) -> dict[str, Any]:
         for label, share in (("p50", 50), ("p99", 99), ("max", 100)):
             at = float(np.percentile(values, share)) * 1e3 if len(values) >= 100 else float("nan")
             found[f"{name}_{label}"] = at
+    found["above_100_ms"] = int(np.sum(load.decide > 0.1) + np.sum(load.reward > 0.1))
     return {**found, "acknowledged": len(load.ids)}
 
 
@@ -228,6 +248,7 @@ def main() -> None:
     parser.add_argument("--policies", nargs="+", default=known)
     parser.add_argument("--seconds", type=float, default=60.0)
     parser.add_argument("--clients", type=int, default=8)
+    parser.add_argument("--rate", type=float, help="rounds per second; default: as many as go")
     parser.add_argument("--quick", action="store_true", help="two policies, a few seconds")
     parser.add_argument("--out", type=Path, help="JSON file for the numbers")
     arguments = parser.parse_args()
@@ -235,7 +256,8 @@ def main() -> None:
         arguments.policies, arguments.seconds = known[:2], 3.0
     rows = []
     for policy in arguments.policies:
-        rows.append(measure(policy, n=arguments.clients, seconds=arguments.seconds))
+        load = {"n": arguments.clients, "seconds": arguments.seconds, "rate": arguments.rate}
+        rows.append(measure(policy, **load))
         print(json.dumps(rows[-1]), file=sys.stderr, flush=True)
     write_table(rows)
     if arguments.out is not None:

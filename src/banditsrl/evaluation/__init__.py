@@ -1,0 +1,1 @@
+"""What would another policy have earned on logged rounds, and how sure is that?"""
