@@ -62,7 +62,7 @@ class FaultPlan:
 
     def __init__(self, loop: Loop) -> None:
         self.left, self.loses_commit = -1, None
-        desk = loop._engine.store._desk
+        desk = loop._engine.store._write_desk
         begin = desk.begin
 
         def begin_failing(statement: bytes) -> Any:

@@ -15,6 +15,7 @@ from banditsrl.live.decision_rows import write_json
 from banditsrl.live.encoder import ActionEntry
 from banditsrl.live.fold import Fold, PendingTraining
 from banditsrl.live.ledger import Ledger
+from banditsrl.live.log_reader import find_erasure
 from banditsrl.live.loop_changes import end_training, is_last_training
 from banditsrl.live.loop_store import LoopStore
 from banditsrl.live.programs import Programs
@@ -91,14 +92,21 @@ class ModelShelf:
             )
 
     def find_snapshot(self, *, first: int = 0) -> Fold | None:
-        """Return the newest snapshot behind a position that this version can use, or None."""
+        """Return the newest snapshot from a position on that this version can use, or None.
+
+        Another build may differ from this one in the last bit, so its snapshots are used only if
+        contexts were erased: then the log cannot be folded from its beginning any more.
+        """
         with self._store.read() as cursor:
             found = cursor.execute(
-                "SELECT header, state FROM snapshots WHERE loop = ? AND settings = ? "
+                "SELECT build, header, state FROM snapshots WHERE loop = ? AND settings = ? "
                 "AND position >= ? ORDER BY position DESC",
                 (self._loop, self.settings, first),
             )
-        for header, content in found:
+            erased = find_erasure(cursor, self._loop)
+        for build, header, content in found:
+            if build != describe_build() and not erased:
+                continue
             state = unpack_state(bytes(content), self._programs.policy)
             if state is not None:
                 return _to_fold(json.loads(header), state)

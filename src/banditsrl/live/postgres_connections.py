@@ -84,12 +84,17 @@ def translate(sql: str) -> bytes:
 
 
 class ConnectionDesk:
-    """Hands out connections to one database, each to one user at a time."""
+    """Hands out connections to one database, each to one user at a time.
 
-    def __init__(self, url: str) -> None:
+    Args:
+        url: Address of the database.
+        size: Most connections that are in use at a time.
+    """
+
+    def __init__(self, url: str, size: int = LARGEST_POOL) -> None:
         self._url, self.name = url, describe_url(url)
         self._idle: list[Connection] = []
-        self._free = threading.BoundedSemaphore(LARGEST_POOL)
+        self._free = threading.BoundedSemaphore(size)
         self._closed = False
         self._pause = threading.Lock()
         self._retry_at, self._reason = 0.0, ""

@@ -62,6 +62,7 @@ class PostgresStore:
     def __init__(self, url: str) -> None:
         self.url = url
         self._desk = ConnectionDesk(url)
+        self._write_desk = ConnectionDesk(url, size=1)  # writing must not wait for many readers
         self._writing = threading.Lock()
         self._writer, self._n_transactions = secrets.token_hex(8), 0
         self._seats: dict[str, Connection] = {}  # connections that hold the lock of a learner
@@ -79,13 +80,13 @@ class PostgresStore:
     @contextlib.contextmanager
     def write(self) -> Iterator[Cursor]:
         """Open a transaction that writes; it is on disk when the block ends without an error."""
-        with self._writing, self._desk.refusals():
-            connection = self._desk.begin(BEGIN_WRITING)
+        with self._writing, self._write_desk.refusals():
+            connection = self._write_desk.begin(BEGIN_WRITING)
             try:
                 yield PostgresCursor(connection)
                 self._commit(connection)
             finally:
-                self._desk.give_back(connection)
+                self._write_desk.give_back(connection)
 
     @contextlib.contextmanager
     def read(self) -> Iterator[Cursor]:
@@ -191,6 +192,7 @@ class PostgresStore:
             if self._listener is not None:
                 self._wake_listener()
             self._desk.close()
+            self._write_desk.close()
             for seat in self._seats.values():
                 seat.close()
             self._seats.clear()

@@ -9,6 +9,7 @@ import json
 import os
 import platform
 from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 import jax
@@ -21,16 +22,30 @@ from banditsrl.experiments.environment import read_versions
 from banditsrl.numerics.draws import is_key, key_words
 from banditsrl.numerics.precision import in_float64
 
+PROCESSOR_FILE = Path("/proc/cpuinfo")
+"""Where Linux says which instructions the processor has."""
+
 
 @lru_cache(maxsize=1)
 def describe_build() -> str:
     """Return what decides the last bit of a number: versions, processor and compiler options."""
     words = [f"{name} {version}" for name, version in read_versions()]
-    words += [platform.machine(), os.environ.get("XLA_FLAGS", "")]
+    words += [platform.machine(), _digest_processor(), os.environ.get("XLA_FLAGS", "")]
     config: Any = jax.config
     if config.read("jax_disable_most_optimizations"):
         words.append("not optimised")
     return ", ".join(word for word in words if word)
+
+
+def _digest_processor() -> str:
+    """Return a digest of the instructions that the processor has, for which XLA compiles."""
+    try:
+        lines = PROCESSOR_FILE.read_text(encoding="utf-8").splitlines()
+    except OSError:  # not Linux
+        return platform.processor()
+    named = {line.partition(":")[0].strip(): line for line in reversed(lines)}
+    features = named.get("flags") or named.get("Features") or ""
+    return hashlib.sha256(features.encode()).hexdigest()[:8] if features else platform.processor()
 
 
 def digest_settings(policy: Policy[Any]) -> str:
