@@ -212,7 +212,7 @@ def test_a_loop_that_is_frozen_during_a_training_keeps_its_model(loop: Loop) -> 
     start = partial(start_training, known=loop.status()["position"], time=0.0)
     position = loop._engine.write(start)
     assert position is not None
-    publish = partial(add_model, pending=replace(pending, position=position), content=b"")
+    publish = partial(add_model, pending=replace(pending, position=position), kept=b"")
     about = {"settings": "", "time": 0.0, "evaluation": {}}
     loop._engine.change(lambda ledger: publish(ledger, **about) or 0)
     kinds = [record["kind"] for record in loop.log(after=position)]

@@ -163,7 +163,8 @@ class Learner:
             change = partial(end_training, kind="unchanged", trained_at=position, time=now)
             ended = self._writer.write(change)
         else:
-            publish = partial(add_model, pending=pending, content=result.content, time=now)
+            kept = self._shelf.save_state(result.content)
+            publish = partial(add_model, pending=pending, kept=kept, time=now)
             about = {"settings": self._shelf.settings, "evaluation": result.report}
             ended = self._writer.write(partial(publish, **about))
         if ended is not None:

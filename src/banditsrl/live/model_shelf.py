@@ -20,6 +20,7 @@ from banditsrl.live.loop_changes import end_training, is_last_training
 from banditsrl.live.loop_store import LoopStore
 from banditsrl.live.programs import Programs
 from banditsrl.live.state_bytes import describe_build, digest_settings, pack_state, unpack_state
+from banditsrl.live.state_parts import check_parts, load_parts, remove_unused_parts, save_parts
 
 KEPT_SNAPSHOTS = 3
 """Older snapshots are removed; one would do, and a damaged one must not cost the whole log."""
@@ -48,12 +49,13 @@ class ModelShelf:
                 "SELECT settings, state FROM models WHERE loop = ? AND version = ?",
                 (self._loop, version),
             )
-        if not found:
-            raise NotFound(f"There is no model version {version}.")
-        settings, content = found[0]
+            if not found:
+                raise NotFound(f"There is no model version {version}.")
+            settings, kept = found[0]
+            content = load_parts(cursor, self._loop, bytes(kept))
         state = None
         if settings == self.settings:
-            state = unpack_state(bytes(content), self._programs.policy)
+            state = unpack_state(content, self._programs.layout)
         if state is not None:
             return state
         if pending is not None and self._retrain is not None:
@@ -78,8 +80,10 @@ class ModelShelf:
             "actions": [[e.name, e.slot, e.state, dict(e.columns)] for e in fold.actions.values()],
             **{name: value for name, value in fold.__dict__.items() if name in PLAIN_FIELDS},
         }
-        values = (describe_build(), self.settings, write_json(header), pack_state(fold.state))
+        kept = self.save_state(pack_state(fold.state))
+        values = (describe_build(), self.settings, write_json(header), kept)
         with self._store.write() as cursor:
+            check_parts(cursor, self._loop, kept)
             cursor.execute(
                 "INSERT INTO snapshots (loop, position, time, build, settings, header, state) "
                 "VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (loop, position) DO NOTHING",
@@ -90,6 +94,11 @@ class ModelShelf:
                 "snapshots WHERE loop = ? ORDER BY position DESC LIMIT ?)",
                 (self._loop, self._loop, KEPT_SNAPSHOTS),
             )
+            remove_unused_parts(cursor, self._loop)
+
+    def save_state(self, content: bytes) -> bytes:
+        """Write a state ahead of the row that needs it, and return what stands for it there."""
+        return save_parts(self._store, self._loop, content)
 
     def find_snapshot(self, *, first: int = 0) -> Fold | None:
         """Return the newest snapshot from a position on that this version can use, or None.
@@ -104,12 +113,13 @@ class ModelShelf:
                 (self._loop, self.settings, first),
             )
             erased = find_erasure(cursor, self._loop)
-        for build, header, content in found:
-            if build != describe_build() and not erased:
-                continue
-            state = unpack_state(bytes(content), self._programs.policy)
-            if state is not None:
-                return _to_fold(json.loads(header), state)
+            for build, header, kept in found:
+                if build != describe_build() and not erased:
+                    continue
+                content = load_parts(cursor, self._loop, bytes(kept))
+                state = unpack_state(content, self._programs.layout)
+                if state is not None:
+                    return _to_fold(json.loads(header), state)
         return None
 
 
@@ -125,7 +135,7 @@ def _to_fold(header: dict[str, Any], state: State) -> Fold:
 def add_model(
     ledger: Ledger,
     pending: PendingTraining,
-    content: bytes,
+    kept: bytes,
     *,
     settings: str,
     time: float,
@@ -133,7 +143,8 @@ def add_model(
 ) -> int | None:
     """Publish the result of a training, unless the log has moved on; return its position.
 
-    In a loop that was frozen meanwhile the training is abandoned.
+    In a loop that was frozen meanwhile the training is abandoned. `kept` stands for the state (see
+    `save_state`).
     """
     if not is_last_training(ledger, pending.position):
         return None
@@ -143,6 +154,7 @@ def add_model(
         "SELECT MAX(version) FROM models WHERE loop = ?", (ledger.loop,)
     )
     version = int(versions[0][0] or 0) + 1
+    check_parts(ledger.cursor, ledger.loop, kept)
     body = {"version": version, "trained_at": pending.position}
     position = ledger.append("published", time, body=body)
     ledger.cursor.execute(
@@ -150,7 +162,7 @@ def add_model(
         "settings, evaluation, state) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         (
             *(ledger.loop, version, pending.position, position, time, pending.rounds),
-            *(describe_build(), settings, write_json(evaluation), content),
+            *(describe_build(), settings, write_json(evaluation), kept),
         ),
     )
     return position

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from banditsrl.core.policy import Choice, Policy, State
 from banditsrl.live.encoder import Encoder
 from banditsrl.live.loop_config import LoopConfig
+from banditsrl.live.state_bytes import lay_out_state
 from banditsrl.numerics.draws import is_key, key_words
 from banditsrl.numerics.partition import Partitioned, partition
 from banditsrl.numerics.precision import in_float64
@@ -67,6 +68,7 @@ class Programs:
     def __init__(self, config: LoopConfig) -> None:
         self.policy = build_policy(config)
         self.n_slots, self.n_columns = config.n_slots, Encoder(config).n_columns
+        self.layout = lay_out_state(self.policy)
         self._parts = partition(self.policy)
         self._key = jax.random.key(config.seed)
 

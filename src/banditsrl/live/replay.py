@@ -24,6 +24,7 @@ from banditsrl.live.loop_store import LoopStore
 from banditsrl.live.model_shelf import ModelShelf
 from banditsrl.live.programs import Programs
 from banditsrl.live.state_bytes import describe_build, digest_content, pack_state
+from banditsrl.live.state_parts import load_parts
 from banditsrl.live.trainer import Trainer
 
 SHOWN_DIFFERENCES = 20
@@ -195,7 +196,10 @@ class Replay:
                 "build = ? AND position > ? AND position <= ? ORDER BY position",
                 (self._config.name, self._shelf.settings, describe_build(), first, last),
             )
-        return [(position, digest_content(bytes(content))) for position, content in found]
+            return [
+                (position, digest_content(load_parts(cursor, self._config.name, bytes(kept))))
+                for position, kept in found
+            ]
 
 
 def choose_again(

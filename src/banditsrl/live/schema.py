@@ -115,6 +115,14 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
             build TEXT NOT NULL,
             PRIMARY KEY (loop, replica, opening))""",
     ),
+    (
+        """CREATE TABLE state_parts (
+            loop TEXT NOT NULL,
+            name TEXT NOT NULL,
+            part BIGINT NOT NULL,
+            content {blob} NOT NULL,
+            PRIMARY KEY (loop, name, part))""",
+    ),
 )
 """The statements that lead from each version of the schema to the next."""
 

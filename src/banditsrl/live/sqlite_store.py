@@ -16,6 +16,12 @@ from typing import Any
 from banditsrl.errors import Conflict, NotFound, StoreUnavailable
 from banditsrl.live.schema import migrate
 
+CHECKPOINT_SECONDS = 0.5
+"""How often the write-ahead log is copied into the database, beside everything else."""
+
+CHECKPOINT_PAGES = 50_000
+"""Pages of the write-ahead log after which a commit copies them itself, which takes a while."""
+
 BUSY_SECONDS = 30.0
 """How long a transaction waits for one of another process."""
 
@@ -54,16 +60,33 @@ class SqliteStore:
         self._writing = threading.Lock()
         self._idle: list[sqlite3.Connection] = []
         self._closed = False
+        self._n_commits = 0
         self._lock: sqlite3.Connection | None = None
         with _refusals(self.path):
             self._writer = self._connect()
             self._writer.execute("PRAGMA journal_mode = WAL")
+            self._writer.execute(f"PRAGMA wal_autocheckpoint = {CHECKPOINT_PAGES}")
         try:
             with self.write() as cursor:
                 migrate(cursor, "BLOB")
         except BaseException:
             self._writer.close()
             raise
+        self._ends = threading.Event()
+        self._keeper = threading.Thread(
+            target=self._keep_small, args=(self._connect(),), name="checkpoints", daemon=True
+        )
+        self._keeper.start()
+
+    def _keep_small(self, connection: sqlite3.Connection) -> None:
+        """Copy the write-ahead log into the database now and then; commits do not wait for it."""
+        copied = 0
+        while not self._ends.wait(CHECKPOINT_SECONDS):
+            before, copied = copied, self._n_commits
+            if before != copied:
+                with contextlib.suppress(sqlite3.Error):  # the next one copies more
+                    connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
+        connection.close()
 
     def _connect(self) -> sqlite3.Connection:
         connection = sqlite3.connect(
@@ -80,6 +103,7 @@ class SqliteStore:
             try:
                 yield SqliteCursor(self._writer)
                 self._writer.execute("COMMIT")
+                self._n_commits += 1
             except BaseException:
                 if self._writer.in_transaction:
                     self._writer.execute("ROLLBACK")
@@ -139,6 +163,8 @@ class SqliteStore:
 
     def close(self) -> None:
         """Close all connections and give up being the learner."""
+        self._ends.set()
+        self._keeper.join()
         with self._writing:
             self._closed = True
             for connection in (*self._idle, self._writer):

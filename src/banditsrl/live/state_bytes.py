@@ -69,14 +69,19 @@ def digest_content(content: bytes) -> str:
 
 
 @in_float64
-def unpack_state(content: bytes, policy: Policy[Any]) -> State | None:
-    """Return the state of a policy in bytes, or None if it cannot be used by this version."""
+def lay_out_state(policy: Policy[Any]) -> State:
+    """Return a state without values: the shapes and types of its arrays."""
+    return jax.eval_shape(policy.init, jax.random.key(0))
+
+
+@in_float64
+def unpack_state(content: bytes, layout: State) -> State | None:
+    """Return the state in bytes, or None if it does not fit a layout (see `lay_out_state`)."""
     try:
         header, arrays = archive.unpack(content)
     except archive.Damaged:
         return None
-    shapes = jax.eval_shape(policy.init, jax.random.key(0))
-    expected, structure = jax.tree.flatten(shapes)
+    expected, structure = jax.tree.flatten(layout)
     if header.get("schema") != SCHEMA or len(arrays) != len(expected):
         return None
     leaves = [

@@ -73,7 +73,7 @@ class Trainer:
     def retrain(self, pending: PendingTraining) -> State:
         """Return the state after a training, computed again."""
         content = self.train(pending).content
-        state = pending.state if content is None else unpack_state(content, self._programs.policy)
+        state = pending.state if content is None else unpack_state(content, self._programs.layout)
         if state is None:
             raise TrainingFailed("The training gave a state that cannot be read.")
         return state

@@ -109,7 +109,7 @@ class TrainingDesk:
 
     def answer(self, task: dict[str, Any], content: bytes) -> tuple[dict[str, Any], bytes]:
         """Return the state at the start of the next phase, if it is another one."""
-        before = unpack_state(content, self._programs.policy)
+        before = unpack_state(content, self._programs.layout)
         if before is None:
             return {"error": "the state could not be read"}, b""
         try:
