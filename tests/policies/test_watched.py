@@ -178,9 +178,12 @@ class Stubborn(Averages):
 def test_wrong_certificates_are_withdrawn_for_a_reason() -> None:
     policy = Watched(Stubborn(), audit=0.2, reward_range=(0.0, 1.0))
     played = play(policy, np.tile([0.2, 0.9, 0.2], (900, 1)), 4, noise=0.05)
-    trust = policy.trust(jax.tree.map(lambda leaf: leaf[0], played.state))
+    state = jax.tree.map(lambda leaf: leaf[0], played.state)
+    trust = policy.trust(state)
     assert trust.withdrawn
     assert trust.reason == "they lose against always playing action 1"
+    named = policy.trust(state, {0: "red", 1: "blue"})
+    assert named.reason == "they lose against always playing action 'blue'"
     late = jax.tree.map(lambda leaf: np.asarray(leaf)[:, -100:], played.choices)
     assert not late.certified.any()
     assert (late.action == 1).mean() == pytest.approx(0.5, abs=0.1)

@@ -59,7 +59,9 @@ class LoopReader:
         """Return what the certificates are worth so far; `print` it for a sentence."""
         engine = self._engine
         counts = read_counts(engine.store, self.name)
-        return judge_trust(engine.programs.policy, engine.fold.state, counts)
+        fold = engine.fold
+        names = {action.slot: action.name for action in fold.actions.values()}
+        return judge_trust(engine.programs.policy, fold.state, counts, names)
 
     def explain(self, id: str) -> dict[str, Any]:  # noqa: A002
         """Return why a decision was made, in numbers and in sentences."""

@@ -23,10 +23,12 @@ class LoopTrust(Trust):
     counts: Mapping[str, int]
 
 
-def judge_trust(policy: Policy[Any], state: State, counts: Mapping[str, int]) -> LoopTrust:
+def judge_trust(
+    policy: Policy[Any], state: State, counts: Mapping[str, int], names: Mapping[int, str]
+) -> LoopTrust:
     """Return what the certificates are worth; without audits nothing is known about them."""
     if isinstance(policy, Watched):
-        return LoopTrust(**asdict(policy.trust(state)), counts=counts)
+        return LoopTrust(**asdict(policy.trust(state, names)), counts=counts)
     return LoopTrust(
         bound=float("inf"),
         level=1.0,

@@ -14,6 +14,7 @@ With `audit=0` and `drift=None` it plays exactly as the policy inside. What audi
 rate costs regret in proportion to the number of rounds, "c/t" costs a logarithm of it.
 """
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import jax
@@ -239,8 +240,13 @@ class Watched(PolicyAroundPolicy[WatchedState]):
 
     # What is said about it.
 
-    def trust(self, state: WatchedState) -> Trust:
-        """Return what audits have shown about certified rounds; see `Trust`."""
+    def trust(self, state: WatchedState, names: Mapping[int, str] | None = None) -> Trust:
+        """Return what audits have shown about certified rounds; see `Trust`.
+
+        Args:
+            state: The state.
+            names: Names of actions by index, for the sentences.
+        """
         return make_trust(
             state.audits,
             bound=float(self._bound(state)),
@@ -248,6 +254,7 @@ class Watched(PolicyAroundPolicy[WatchedState]):
             n_actions=self.n_known_actions,
             since=int(state.since),
             n_alarms=int(state.n_alarms),
+            names=names,
         )
 
     @in_float64

@@ -1,5 +1,6 @@
 """How far can certificates be trusted? One statement, in numbers and as a sentence."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -56,13 +57,18 @@ def make_trust(
     n_actions: int,
     since: int,
     n_alarms: int,
+    names: Mapping[int, str] | None = None,
 ) -> Trust:
-    """Return the statement that a record of audits and the alarms so far amount to."""
+    """Return the statement that a record of audits and the alarms so far amount to.
+
+    `names` has the names of actions by index; an action without one is called by its index.
+    """
     proved = np.zeros(0, dtype=bool) if record is None else np.asarray(record.withdrawn)
     n_certified = 0 if record is None else int(record.n_certified)
     reason = f"rewards changed near round {since:,}" if n_alarms else ""
     if proved.any():
-        reason = f"they lose against {_name_challenger(int(np.argmax(proved)), n_actions)}"
+        best = int(np.argmax(proved))
+        reason = f"they lose against {_name_challenger(best, n_actions, names or {})}"
     return Trust(
         bound=bound,
         level=level,
@@ -76,7 +82,7 @@ def make_trust(
     )
 
 
-def _name_challenger(index: int, n_actions: int) -> str:
+def _name_challenger(index: int, n_actions: int, names: Mapping[int, str]) -> str:
     if index < n_actions:
-        return f"always playing action {index}"
+        return f"always playing action {names.get(index, index)!r}"
     return f"rival {index - n_actions} of the policy"
