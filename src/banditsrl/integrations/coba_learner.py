@@ -30,7 +30,7 @@ from banditsrl.integrations.column_table import ColumnTable
 from banditsrl.policies.policy_catalogue import POLICIES, make_policy
 from banditsrl.problems.stream import Stream
 from banditsrl.serving.agent import Agent
-from banditsrl.serving.compiled import compiled
+from banditsrl.serving.compiled import Act, compiled
 
 
 class CobaLearner:
@@ -75,6 +75,7 @@ class CobaLearner:
         self._actions = ActionTable(actions, n_actions=n_actions)
         self._columns = ColumnTable(n_columns, levels=read_levels)
         self._agent: Agent | None = None
+        self._act: Act | None = None  # for `score`, which must not count as a choice of the agent
 
     @property
     def params(self) -> dict[str, Any]:
@@ -99,8 +100,10 @@ class CobaLearner:
         indices, vector = self._read(context, actions)
         wanted = self._actions.find_one(action)
         agent = self._start(vector)
-        act = compiled(agent.policy).act
-        choice = act(agent.state, vector, self._actions.mask(indices), jax.random.key(self._seed))
+        if self._act is None:
+            self._act = compiled(agent.policy).act
+        mask, key = self._actions.mask(indices), jax.random.key(self._seed)
+        choice = self._act(agent.state, vector, mask, key)
         return float(choice.pmf[wanted])
 
     def learn(
@@ -140,7 +143,7 @@ class CobaLearner:
     def __getstate__(self) -> dict[str, Any]:
         """Return everything as plain values; coba sends learners to other processes."""
         kept = dict(self.__dict__)
-        agent = kept.pop("_agent")
+        agent, kept["_act"] = kept.pop("_agent"), None
         if agent is None:
             return {**kept, "saved": None}
         with tempfile.TemporaryDirectory() as folder:
