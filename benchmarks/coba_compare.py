@@ -19,6 +19,7 @@ from typing import Any
 
 import coba
 import numpy as np
+from numpy.typing import NDArray
 
 from banditsrl.integrations.coba_learner import CobaLearner
 
@@ -101,10 +102,16 @@ def print_table(rows: list[dict[str, Any]]) -> None:
         for environment in ENVIRONMENTS:
             mine = [r for r in rows if (r["learner"], r["environment"]) == (name, environment)]
             regret = np.array([row["regret"] for row in mine])
-            error = regret.std(ddof=1) / np.sqrt(len(regret)) if len(regret) > 1 else np.nan
             reward = np.mean([row["reward"] for row in mine])
-            cells += [f"{regret.mean():.0f} ± {error:.0f}", f"{reward:.3f}"]
+            cells += [_with_error(regret), f"{reward:.3f}"]
         print("| " + " | ".join(cells) + " |")
+
+
+def _with_error(values: NDArray[np.float64]) -> str:
+    """Return the mean, with its standard error if there are several values."""
+    if len(values) == 1:
+        return f"{values[0]:.0f}"
+    return f"{values.mean():.0f} ± {values.std(ddof=1) / np.sqrt(len(values)):.0f}"
 
 
 def main() -> None:
