@@ -25,6 +25,7 @@ from shared_files import DATA, HAS_COVERTYPE
 import banditsrl
 
 SHORT = {
+    "coba_compare": "--quick",
     "constant_regret": "--problems wheel --horizon 200 --seeds 1",
     "findings": "--problems vardim-no-hls",
     "findings_networks": "--problems wheel --horizon 200 --seeds 2 --workers 1 --only {label}",
@@ -97,6 +98,8 @@ def test_a_script_runs(words: list[str], tmp_path: Path, reference: Path, start:
     name = Path(words[0]).stem
     if name == "memory" and not HAS_COVERTYPE:
         pytest.skip("The Covertype data set is not available")
+    if name == "coba_compare":
+        pytest.importorskip("coba", reason="coba is not installed")
     label = LABELS["presets" if "presets" in words else "findings"]
     done = start(*words, *shlex.split(SHORT[name].format(label=label)))
     assert done.returncode == 0, done.stderr

@@ -1,0 +1,1 @@
+"""Policies in experiments of other libraries, and their environments as problems."""
