@@ -166,11 +166,13 @@ def coverage_table(rows: list[Row]) -> list[str]:
         "| logs | " + " | ".join(names) + " | Bernstein (dr) | violated |",
         "|---" * (len(names) + 3) + "|",
     ]
-    parts = {("all",): rows} | group(rows, "n") | group(rows, "logging") | group(rows, "family")
-    for label, some in (parts | group(rows, "target")).items():
+    parts = {"all": rows}
+    for key in ("n", "logging", "family", "target"):
+        parts |= {f"{key} {label[0]}": some for label, some in group(rows, key).items()}
+    for label, some in parts.items():
         shares = [share(some, f"{name} covers") for name in [*names, "bernstein"]]
         cells = [f"{100 * value:.1f}" for value in [*shares, share(some, "violated")]]
-        lines.append(f"| {label[0]} | " + " | ".join(cells) + " |")
+        lines.append(f"| {label} | " + " | ".join(cells) + " |")
     return lines
 
 
