@@ -71,9 +71,9 @@ def _check_supported(event: Mapping[str, Any], dropped: list[float]) -> None:
     """Refuse events that are not one decision with one reward."""
     context = event.get("c")
     for name, holder in (("_outcomes", event), ("_slots", context), ("_slots", event)):
-        if isinstance(holder, Mapping) and name in holder:
+        if isinstance(holder, dict) and name in holder:
             raise InvalidArgument(f"an event must have one slot, got several ({name}).")
-    if not isinstance(context, Mapping):
+    if not isinstance(context, dict):
         kind = "an outcome without its decision" if "RewardValue" in event else "none"
         raise InvalidArgument(f"an event must have a context `c`, got {kind}.")
     is_deferred = event.get("DeferredAction") is True or event.get("_deferred") is True
@@ -92,7 +92,7 @@ def _check_supported(event: Mapping[str, Any], dropped: list[float]) -> None:
 
 def _activates(outcome: Any) -> bool:
     """Return whether an outcome says that a deferred action was taken."""
-    if not isinstance(outcome, Mapping):
+    if not isinstance(outcome, dict):
         return False
     return outcome.get("ActionTaken") is True or outcome.get("DeferredAction") is False
 
@@ -116,7 +116,7 @@ def _read_event(number: int, event: Mapping[str, Any]) -> SlotEvent:
 
 def _read_actions(event: Mapping[str, Any]) -> dict[int, SlotAction]:
     found = event["c"].get("_multi") or []
-    if not isinstance(found, list) or not all(isinstance(one, Mapping) for one in found):
+    if not isinstance(found, list) or not all(isinstance(one, dict) for one in found):
         raise InvalidArgument(f"_multi must be a list of objects, got {found!r}.")
     actions = {}
     for at, one in enumerate(found):
@@ -148,7 +148,7 @@ def _read_reward(event: Mapping[str, Any]) -> Any:
         return 0.0 - cost
     if cost is not None:
         raise InvalidArgument(f"_label_cost must be a number, got {cost!r}.")
-    outcomes = [one["v"] for one in event.get("o") or () if isinstance(one, Mapping) and "v" in one]
+    outcomes = [one["v"] for one in event.get("o") or () if isinstance(one, dict) and "v" in one]
     if len(outcomes) > 1:
         raise InvalidArgument(
             f"an event without _label_cost must have one outcome, got {outcomes}."
@@ -168,21 +168,31 @@ def _read_law(event: Mapping[str, Any], n_actions: int) -> dict[int, Any] | None
     return known
 
 
-def _flatten(prefix: str, value: Any, found: dict[str, Any]) -> None:
+def _flatten(prefix: str, features: Mapping[str, Any], found: dict[str, Any]) -> None:
     """Collect features under the names of the namespaces that hold them."""
-    if isinstance(value, Mapping):
-        for name, inner in value.items():
-            if not name.startswith("_") or name == "_text":
-                _flatten(f"{prefix}.{name}" if prefix else name, inner, found)
-    elif isinstance(value, list):
-        for at, inner in enumerate(value):
-            if isinstance(inner, str):
-                found[f"{prefix}={inner}"] = True
-            else:
-                nested = isinstance(inner, Mapping)
-                _flatten(prefix if nested else f"{prefix}[{at}]", inner, found)
-    elif value is not None:
-        found[prefix] = value
+    for name, value in features.items():
+        if name.startswith("_") and name != "_text":
+            continue
+        full = f"{prefix}.{name}" if prefix else name
+        kind = type(value)
+        if kind is dict:
+            _flatten(full, value, found)
+        elif kind is list:
+            _flatten_list(full, value, found)
+        elif value is not None:
+            found[full] = value
+
+
+def _flatten_list(prefix: str, values: list[Any], found: dict[str, Any]) -> None:
+    for at, value in enumerate(values):
+        if isinstance(value, dict):
+            _flatten(prefix, value, found)
+        elif isinstance(value, list):
+            _flatten_list(f"{prefix}[{at}]", value, found)
+        elif isinstance(value, str):
+            found[f"{prefix}={value}"] = True
+        elif value is not None:
+            found[f"{prefix}[{at}]"] = value
 
 
 def write_dsjson(stream: BinaryIO, log: Log) -> int:
