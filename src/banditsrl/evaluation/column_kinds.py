@@ -28,7 +28,10 @@ MOST_COLUMNS = 2_000
 """Columns of a context."""
 
 TYPES: dict[type, str] = {
-    int: "number", float: "number", bool: "flag", str: "text",
+    int: "number",
+    float: "number",
+    bool: "flag",
+    str: "text",
     type(None): "nothing",
 }
 """The kind of value of each type."""
