@@ -12,7 +12,7 @@ from banditsrl import Log
 from banditsrl.errors import InvalidArgument, InvalidType
 from banditsrl.evaluation import log as log_room
 from banditsrl.evaluation import table_logs
-from banditsrl.evaluation.row_coding import encode_column
+from banditsrl.evaluation.column_coding import encode_column
 from banditsrl.live.loop_columns import read_columns
 from banditsrl.problems.stream_columns import Column, encode_rows
 
