@@ -91,6 +91,24 @@ def test_nothing_is_written_if_something_is_wrong(tmp_path: Path, ending: str) -
     assert path.read_text() == "as it was"
 
 
+@pytest.mark.parametrize("ending", ["csv", "jsonl", "dsjson", "vw", "npz"])
+def test_a_damaged_file_is_read_or_refused_in_one_line(tmp_path: Path, ending: str) -> None:
+    path, rng = tmp_path / f"rounds.{ending}", np.random.default_rng(0)
+    make_log(8).write(path)
+    content, pieces = path.read_bytes(), [b'"', b"\n", b"[]", b"null", b"NaN", b"|", b",", b"\xff"]
+    refusals = []
+    for _ in range(60):
+        at = int(rng.integers(len(content)))
+        gap = at + int(rng.integers(20))
+        path.write_bytes(content[:at] + pieces[rng.integers(len(pieces))] + content[gap:])
+        try:
+            Log.read(path).collect()
+        except InvalidArgument as error:
+            refusals.append(str(error))
+    assert len(refusals) > 20
+    assert all(says.startswith(f"{path}: ") and "\n" not in says for says in refusals)
+
+
 class ManyBatches:
     """A log whose batches are small, and of which only some have a mask."""
 

@@ -19,7 +19,7 @@ from banditsrl.evaluation.loop_logs import (
     read_exported,
 )
 from banditsrl.evaluation.obp_logs import read_feedback_file, write_feedback_file
-from banditsrl.evaluation.table_logs import read_table
+from banditsrl.evaluation.table_logs import read_table, refuse_damage
 from banditsrl.evaluation.table_writing import write_csv, write_json_lines, write_parquet
 from banditsrl.evaluation.vw_text_logs import is_vw_text, read_vw_text, write_vw_text
 
@@ -109,9 +109,5 @@ def _list_columns(path: Path, format: str) -> set[str]:  # noqa: A002
         return set(read_object(first_line(path))[0])
     import polars as pl
 
-    open_file(path).close()
-    try:
+    with refuse_damage(path):
         return set(pl.scan_parquet(path, glob=False).collect_schema().names())
-    except pl.exceptions.PolarsError as error:
-        reason = str(error).splitlines()[0]
-        raise InvalidArgument(f"{path}: cannot be read as Parquet ({reason}).") from error

@@ -11,6 +11,8 @@
 arrays (.npz), which is read without unpickling anything.
 """
 
+import zipfile
+import zlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -21,7 +23,14 @@ from numpy.typing import NDArray
 from banditsrl.arguments import count
 from banditsrl.errors import InvalidArgument, InvalidType
 from banditsrl.evaluation.array_logs import ArrayRows
+from banditsrl.evaluation.line_blocks import open_file
 from banditsrl.evaluation.log import Log
+
+DAMAGES = (
+    *(ValueError, KeyError, EOFError, NotImplementedError),
+    *(OSError, zipfile.BadZipFile, zlib.error),
+)
+"""What NumPy raises if a file does not hold arrays, or not only plain ones."""
 
 NEEDED = ("n_rounds", "n_actions", "context", "action", "reward")
 
@@ -126,14 +135,14 @@ def write_feedback(log: Log) -> dict[str, Any]:
 
 def read_feedback_file(path: Path, *, position: int | None = None) -> ArrayRows:
     """Return the log in a feedback dictionary that was saved as arrays."""
-    try:
-        with np.load(path, allow_pickle=False) as arrays:
-            feedback = {key: arrays[key] for key in arrays.files}
-    except OSError as error:
-        reason = error.strerror or "it is not a file of arrays"
-        raise InvalidArgument(f"{path}: cannot be read ({reason}).") from error
-    except (ValueError, KeyError) as error:
-        raise InvalidArgument(f"{path}: must hold plain arrays, got others ({error}).") from error
+    with open_file(path) as stream:
+        try:
+            arrays = np.load(stream, allow_pickle=False)
+            feedback = {key: arrays[key] for key in arrays} if isinstance(arrays, Mapping) else {}
+        except DAMAGES as error:
+            raise InvalidArgument(
+                f"{path}: must hold plain arrays, got others ({error})."
+            ) from error
     return read_feedback(feedback, position=position, name=str(path))
 
 

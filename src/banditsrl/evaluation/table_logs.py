@@ -15,6 +15,7 @@ In CSV, lists and objects are written as JSON. A row of CSV is one line.
 import csv
 import json
 from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -124,19 +125,29 @@ def _parse_json(name: str, values: list[Any] | None, broken: dict[int, str]) -> 
 def _iterate_parquet(path: Path) -> Iterator[TableRows]:
     import polars as pl
 
-    open_file(path).close()
-    try:
+    with refuse_damage(path):
         frame = pl.scan_parquet(path, glob=False)
         n = int(frame.select(pl.len()).collect().item())
-        for first in range(0, n, SLICE_ROWS):
+    for first in range(0, n, SLICE_ROWS):
+        with refuse_damage(path):
             table = frame.slice(first, SLICE_ROWS).collect()
-            for at in range(0, len(table), BATCH_ROWS):
-                piece = table.slice(at, BATCH_ROWS)
-                rows = range(first + at + 1, first + at + 1 + len(piece))
-                columns = {name: piece[name].to_list() for name in piece.columns}
-                yield TableRows(list(rows), columns, {})
-    except pl.exceptions.PolarsError as error:
-        reason = str(error).splitlines()[0]
+        for at in range(0, len(table), BATCH_ROWS):
+            piece = table.slice(at, BATCH_ROWS)
+            rows = range(first + at + 1, first + at + 1 + len(piece))
+            columns = {name: piece[name].to_list() for name in piece.columns}
+            yield TableRows(list(rows), columns, {})
+
+
+@contextmanager
+def refuse_damage(path: Path) -> Iterator[None]:
+    """Refuse a file that is not Parquet, or is damaged, in one sentence."""
+    import polars as pl
+
+    open_file(path).close()
+    try:
+        yield
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
+        reason = (str(error).splitlines() or ["it is damaged"])[0]
         raise InvalidArgument(f"{path}: cannot be read as Parquet ({reason}).") from error
 
 
