@@ -49,7 +49,9 @@ def replay_by_hand(
     ratios: list[float] = []
     rate = next_rate(False, ratios, None)
     for k in range(len(rounds["rewards"])):
-        x, a, r, p = (rounds[name][k] for name in ("contexts", "actions", "rewards", "propensities"))
+        x, a, r, p = (
+            rounds[name][k] for name in ("contexts", "actions", "rewards", "propensities")
+        )
         key = jax.random.fold_in(row_key, k)
         pmf = calls.act(state, x, None, jax.random.fold_in(key, ACT_STREAM)).pmf
         with jax.enable_x64(True):
@@ -146,9 +148,7 @@ def test_the_doubly_robust_form_is_its_formula() -> None:
         assert 0.98 * exact < edge <= exact * (1 + 1e-9)
         return float(edge)
 
-    found = replay_doubly_robust(
-        policy, make_log(rounds), model=Guess(), quantile=0.1, seed=2
-    )
+    found = replay_doubly_robust(policy, make_log(rounds), model=Guess(), quantile=0.1, seed=2)
     accepted, state, visited = replay_by_hand(policy, rounds, 2, next_rate)
     top = bottom = 0.0
     for k, (rate, ratio, pmf) in enumerate(visited):

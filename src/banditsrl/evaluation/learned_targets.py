@@ -123,9 +123,10 @@ def _sample(log: Log, share: float) -> Iterator[LogBatch]:
         yield batch if share >= 1.0 else pick_rows(batch, mine)
 
 
-def pick_rows(batch: LogBatch, mine: NDArray[Any]) -> LogBatch:
+def pick_rows(batch: LogBatch, mine: NDArray[Any] | slice) -> LogBatch:
     """Return some rows of a batch."""
-    return LogBatch(*(None if part is None else part[mine] for part in batch))
+    parts: list[Any] = [None if part is None else part[mine] for part in batch]
+    return LogBatch(*parts)
 
 
 def predicts(policy: Policy[Any], n_columns: int) -> bool:

@@ -75,9 +75,7 @@ class PolicyTarget:
         return np.ascontiguousarray(laws[:, : self.n_actions])
 
     @in_float64
-    def _laws(
-        self, batch: LogBatch, masks: NDArray[np.bool_], some: slice
-    ) -> NDArray[np.float64]:
+    def _laws(self, batch: LogBatch, masks: NDArray[np.bool_], some: slice) -> NDArray[np.float64]:
         """Return the laws of some rows, (at most BLOCK_ROWS, n_slots); the block is filled up."""
         arrays = (batch.contexts[some], masks[some], batch.rows[some].astype(np.uint32))
         missing = BLOCK_ROWS - len(arrays[0])

@@ -1,4 +1,4 @@
-"""What does a replay say? A value with intervals, and how the policy's rewards rose while it learned."""
+"""What does a replay say? A value with intervals, and how rewards rose while the policy learned."""
 
 import math
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""How does a policy live through a log that another policy made? It learns what it would have drawn.
+"""How does a policy live through the log of another policy? It learns what it would have drawn.
 
 In each row the policy says how likely the logged action is under its own law pi, given all that it
 has learned so far. The row is accepted with probability
@@ -16,6 +16,7 @@ that it would have had in life, given this action. On average this takes no more
 row, since an action of probability q needs 1 / q draws and is accepted in proportion to q.
 """
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -91,30 +92,36 @@ def replay_rows(
     policy = parts.combine()
 
     def pick(i: Array) -> ReplayRow:
-        return jax.tree.map(lambda leaf: leaf[i], rows)
+        row: ReplayRow = jax.tree.map(lambda leaf: leaf[i], rows)
+        return row
 
-    def go_on(carry: tuple[ReplayLife, Array, Array]) -> Array:
-        return carry[2]
+    def go_on(carry: tuple[ReplayLife, Array]) -> Array:
+        return (carry[1] < stretch.last) & (carry[0].n < stretch.limit)
 
-    def live(carry: tuple[ReplayLife, Array, Array]) -> tuple[ReplayLife, Array, Array]:
-        life, i, _ = carry
-        life = _learn_row(policy, life, pick(i), i, key)
-        last = jnp.where(life.n < stretch.limit, stretch.last, i + 1)
-        return _find_accepted(policy, life, pick, (i + 1, last), key)
+    def live(carry: tuple[ReplayLife, Array]) -> tuple[ReplayLife, Array]:
+        life, i, found = _find_accepted(policy, *carry, stretch.last, pick, key)
 
-    start = _find_accepted(policy, life, pick, (stretch.first, stretch.last), key)
-    life, i, _ = jax.lax.while_loop(go_on, live, start)
-    return life, i
+        def learn() -> ReplayLife:
+            return _learn_row(policy, life, pick(i), i, key)
+
+        return jax.lax.cond(found, learn, lambda: life), jnp.where(found, i + 1, i)
+
+    after: tuple[ReplayLife, Array] = jax.lax.while_loop(go_on, live, (life, stretch.first))
+    return after
 
 
 def _find_accepted(
-    policy: Policy[Any], life: ReplayLife, pick: Any, span: tuple[Array, Array], key: Array
+    policy: Policy[Any],
+    life: ReplayLife,
+    first: Array,
+    last: Array,
+    pick: Callable[[Array], ReplayRow],
+    key: Array,
 ) -> tuple[ReplayLife, Array, Array]:
-    """Return the life, the first accepted row of a span (or its end), and whether there is one.
+    """Return the life, the next accepted row (or the last one), and whether there is one.
 
     The state does not change in this loop, so it is not part of what the loop carries.
     """
-    first, last = span
     look = partial(_look_at_row, policy, life.state)
 
     def go_on(carry: tuple[Array, Array, SeenRows, AcceptanceRate]) -> Array:
@@ -178,7 +185,9 @@ def draw_given_action(policy: Policy[Any], state: State, row: ReplayRow, key: Ar
         return carry[0] + 1, draw(carry[0])
 
     zero = jnp.zeros((), dtype=jnp.int32)
-    _, choice = jax.lax.while_loop(differs, again, (zero + 1, draw(zero)))
+    blank = jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), jax.eval_shape(draw, zero))
+    nothing = blank._replace(action=blank.action - 1)  # no action, so that one is drawn
+    _, choice = jax.lax.while_loop(differs, again, (zero, nothing))
     same = choice.action == row.action
     return choice._replace(
         action=row.action.astype(choice.action.dtype),

@@ -45,8 +45,7 @@ class UniformTarget:
 
     def pmf(self, batch: LogBatch) -> NDArray[np.float64]:
         """Return equal probability on the available actions, (n, A)."""
-        offered = offered_actions(batch, self._n_actions)
-        return offered / offered.sum(axis=1, keepdims=True)
+        return _even(offered_actions(batch, self._n_actions))
 
 
 class ConstantTarget:
@@ -70,7 +69,7 @@ class ConstantTarget:
         chosen = np.zeros_like(offered)
         chosen[:, self._action] = True
         chosen = np.where(offered[:, [self._action]], chosen, offered)
-        return chosen / chosen.sum(axis=1, keepdims=True)
+        return _even(chosen)
 
 
 class LoggedTarget:
@@ -94,6 +93,11 @@ def offered_actions(batch: LogBatch, n_actions: int) -> NDArray[np.bool_]:
     if batch.available is None:
         return np.ones((len(batch.rows), n_actions), dtype=bool)
     return batch.available
+
+
+def _even(chosen: NDArray[np.bool_]) -> NDArray[np.float64]:
+    """Return equal probability on every True of each row, (n, A)."""
+    return np.asarray(chosen / chosen.sum(axis=1, keepdims=True))
 
 
 def make_target(words: str, log: Log, *, seed: int = 0) -> Target:

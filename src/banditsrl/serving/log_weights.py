@@ -65,7 +65,9 @@ def weigh_log(
     untried = _describe_untried(actions, n_actions)
     known = None if propensities is None else _check_propensities(propensities, len(actions))
     if weighting == "none":
-        return WeighedLog(np.arange(len(actions)), f"{_describe_plain(known, len(actions))}{untried}")
+        return WeighedLog(
+            np.arange(len(actions)), f"{_describe_plain(known, len(actions))}{untried}"
+        )
     if known is None:
         raise InvalidArgument(f"propensities must be given for weighting {weighting!r}, got None.")
     largest = at_least("largest_weight", largest_weight, 1.0)
@@ -97,7 +99,9 @@ def _thin(weights: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.
 def _check_propensities(propensities: Any, n: int) -> NDArray[np.float64]:
     known = finite_array("propensities", propensities, "(n,)")
     if len(known) != n:
-        raise InvalidArgument(f"propensities must be {n} numbers, one per reward, got {len(known)}.")
+        raise InvalidArgument(
+            f"propensities must be {n} numbers, one per reward, got {len(known)}."
+        )
     bad = ~((known > 0.0) & (known <= 1.0))
     if bad.any():
         i = int(np.argmax(bad))
@@ -110,7 +114,9 @@ def _check_propensities(propensities: Any, n: int) -> NDArray[np.float64]:
 def _describe_plain(propensities: NDArray[np.float64] | None, n: int) -> str:
     even = propensities is not None and np.ptp(propensities) <= 1e-9
     if even:
-        return f"All {n:,} logged rounds count once; actions were played evenly, so none is favoured."
+        return (
+            f"All {n:,} logged rounds count once; actions were played evenly, so none is favoured."
+        )
     return (
         f"All {n:,} logged rounds count once: predictions are biased if the logging policy used "
         "what the contexts do not contain, and fit best where it liked the action."
