@@ -1,0 +1,136 @@
+"""Is a log worth more than nothing, and are weights worth their rounds? Makes the table of docs.
+
+    python benchmarks/warm_start.py
+    python benchmarks/warm_start.py --quick
+
+For each situation and each logging policy, `Agent.from_log` learns from logged rounds in several
+ways, and then plays the next rounds. The table shows the regret of these rounds, on average over
+seeds, next to that of an agent that starts from scratch. Logging policies:
+
+- even: every action is equally likely.
+- habit: a random linear score of the columns decides, whatever rewards are; every action has at
+  least a fiftieth of the probability of even play.
+- expert: the action of largest mean reward in 9 of 10 rounds, and an even draw in the others.
+- insider: as the expert, but by the reward that the action will really pay in this round. Contexts
+  do not contain what the insider knows, so rewards in the log are too good to be true.
+"""
+
+import argparse
+import time
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import banditsrl
+
+Floats = NDArray[np.float64]
+
+SITUATIONS = ("linear-boundary", "interactions", "steps", "offers")
+LOGGERS = ("even", "habit", "expert", "insider")
+WAYS = ("scratch", "none", "ips", "thinned")
+FIRST_SEED = 1000
+
+
+def log_pmf(logger: str, situation: Any, rewards: Floats, rng: np.random.Generator) -> Floats:
+    """Return the law of a logging policy in every round, (T, A)."""
+    means, n_actions = np.asarray(situation.mean_rewards), situation.n_actions
+    even = np.full(means.shape, 1.0 / n_actions)
+    if logger == "even":
+        return even
+    if logger == "habit":
+        columns = np.asarray(situation.columns, dtype=np.float64)
+        scaled = (columns - columns.mean(0)) / np.maximum(columns.std(0), 1e-9)
+        scores = 2.0 * scaled @ rng.normal(size=(columns.shape[1], n_actions))
+        scores = np.exp(scores / np.sqrt(columns.shape[1]))
+        return np.asarray(0.02 * even + 0.98 * scores / scores.sum(1, keepdims=True))
+    known = means if logger == "expert" else rewards
+    best = known >= known.max(1, keepdims=True)
+    return np.asarray(0.1 * even + 0.9 * best / best.sum(1, keepdims=True))
+
+
+def draw_log(
+    logger: str, situation: Any, rewards: Floats, n: int, seed: int
+) -> dict[str, NDArray[Any]]:
+    """Return the first n rounds as a log."""
+    rng = np.random.default_rng([seed, LOGGERS.index(logger)])
+    pmf = log_pmf(logger, situation, rewards, rng)[:n]
+    drawn = (pmf.cumsum(1) < rng.random((n, 1))).sum(1)
+    actions = np.minimum(drawn, pmf.shape[1] - 1)
+    at = np.arange(n), actions
+    contexts = np.asarray(situation.columns, dtype=np.float64)[:n]
+    return {
+        "contexts": contexts,
+        "actions": actions,
+        "rewards": rewards[at],
+        "propensities": pmf[at],
+    }
+
+
+def play_on(agent: Any, situation: Any, rewards: Floats, first: int) -> float:
+    """Return the regret of an agent in the rounds from `first` on."""
+    means = np.asarray(situation.mean_rewards)
+    contexts, regret = np.asarray(situation.columns, dtype=np.float64), 0.0
+    for t in range(first, len(means)):
+        choice = agent.act(contexts[t])
+        action = int(choice.action)
+        agent.learn(contexts[t], choice, float(rewards[t, action]))
+        regret += float(means[t].max() - means[t, action])
+    return regret
+
+
+def measure(
+    policy: str, name: str, logger: str, ways: tuple[str, ...], sizes: tuple[int, int], seed: int
+) -> dict[str, float]:
+    """Return the regret of the next rounds for every way to start."""
+    n_logged, n_next = sizes
+    situation = banditsrl.make_situation(name, rounds=n_logged + n_next, seed=seed)
+    rewards = np.asarray(situation.rewards(seed))
+    log = draw_log(logger, situation, rewards, n_logged, seed)
+    stream = banditsrl.Stream(situation.columns.shape[1], situation.n_actions, sigma=None)
+    built, found = banditsrl.make_policy(policy, stream), {}
+    for way in ways:
+        if way == "scratch":
+            agent = banditsrl.Agent(built, seed=seed)
+        else:
+            agent = banditsrl.Agent.from_log(built, **log, weighting=way, seed=seed)
+        found[way] = play_on(agent, situation, rewards, n_logged)
+    return found
+
+
+def print_table(options: argparse.Namespace) -> None:
+    """Measure everything, and print one line per situation and logging policy."""
+    sizes = (options.logged, options.next)
+    print("| policy | situation | log | " + " | ".join(WAYS) + " |")
+    print("|---" * (3 + len(WAYS)) + "|")
+    for policy in options.policies:
+        for name in options.situations:
+            scratch: dict[int, float] = {}
+            for logger in LOGGERS:
+                rows = []
+                for seed in range(FIRST_SEED, FIRST_SEED + options.seeds):
+                    ways = WAYS if seed not in scratch else WAYS[1:]
+                    found = measure(policy, name, logger, ways, sizes, seed)
+                    scratch.setdefault(seed, found.get("scratch", np.nan))
+                    rows.append([{"scratch": scratch[seed], **found}[way] for way in WAYS])
+                table = np.asarray(rows)
+                error = table.std(0) / np.sqrt(len(rows))
+                cells = [f"{m:.0f} ± {e:.0f}" for m, e in zip(table.mean(0), error, strict=True)]
+                print(f"| {policy} | {name} | {logger} | " + " | ".join(cells) + " |", flush=True)
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--policies", nargs="+", default=["linucb-disjoint", "tree-egreedy"])
+    parser.add_argument("--situations", nargs="+", default=list(SITUATIONS))
+    parser.add_argument("--logged", type=int, default=3000, help="Rounds of the log.")
+    parser.add_argument("--next", type=int, default=2000, help="Rounds that are played next.")
+    parser.add_argument("--seeds", type=int, default=5, help="Number of seeds.")
+    parser.add_argument("--quick", action="store_true", help="One situation, one seed, few rounds.")
+    chosen = parser.parse_args()
+    if chosen.quick:
+        chosen.policies, chosen.situations = chosen.policies[:1], chosen.situations[:1]
+        chosen.logged, chosen.next, chosen.seeds = 300, 100, 1
+    began = time.monotonic()
+    print_table(chosen)
+    print(f"{time.monotonic() - began:.0f} seconds")
