@@ -3,9 +3,9 @@
     python benchmarks/warm_start.py
     python benchmarks/warm_start.py --quick
 
-For each situation and each logging policy, `Agent.from_log` learns from logged rounds in several
-ways, and then plays the next rounds. The table shows the regret of these rounds, on average over
-seeds, next to that of an agent that starts from scratch. Logging policies:
+For each situation and each logging policy, `warm_start` learns from logged rounds in several ways,
+and the policy then plays the next rounds. The table shows the regret of these rounds, on average
+over seeds, next to that of a policy that starts from scratch. Logging policies:
 
 - even: every action is equally likely.
 - habit: a random linear score of the columns decides, whatever rewards are; every action has at
@@ -17,12 +17,18 @@ seeds, next to that of an agent that starts from scratch. Logging policies:
 
 import argparse
 import time
-from typing import Any
+from typing import Any, NamedTuple
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
 import banditsrl
+from banditsrl.evaluation.log_life import AcceptedRounds
+from banditsrl.live.fold import next_end_after
+from banditsrl.numerics.partition import partition
+from banditsrl.serving.compiled import compiled
 
 Floats = NDArray[np.float64]
 
@@ -51,7 +57,7 @@ def log_pmf(logger: str, situation: Any, rewards: Floats, rng: np.random.Generat
 
 def draw_log(
     logger: str, situation: Any, rewards: Floats, n: int, seed: int
-) -> dict[str, NDArray[Any]]:
+) -> dict[str, Any]:
     """Return the first n rounds as a log."""
     rng = np.random.default_rng([seed, LOGGERS.index(logger)])
     pmf = log_pmf(logger, situation, rewards, rng)[:n]
@@ -67,15 +73,49 @@ def draw_log(
     }
 
 
-def play_on(agent: Any, situation: Any, rewards: Floats, first: int) -> float:
-    """Return the regret of an agent in the rounds from `first` on."""
-    means = np.asarray(situation.mean_rewards)
-    contexts, regret = np.asarray(situation.columns, dtype=np.float64), 0.0
-    for t in range(first, len(means)):
-        choice = agent.act(contexts[t])
-        action = int(choice.action)
-        agent.learn(contexts[t], choice, float(rewards[t, action]))
-        regret += float(means[t].max() - means[t, action])
+class Rounds(NamedTuple):
+    """What comes next: contexts, and what every action pays and pays on average."""
+
+    contexts: Any  # (n, m)
+    rewards: Any  # (n, A)
+    means: Any  # (n, A)
+
+
+@jax.jit
+def play_rounds(parts: Any, state: Any, rounds: Rounds, span: Any, key: Any) -> Any:
+    """Play the rounds span[0] .. span[1] - 1; return the state, actions and certificates."""
+    policy, n = parts.combine(), len(rounds.means)
+
+    def play(t: Any, carry: Any) -> Any:
+        state, actions, certified = carry
+        context, act_key = rounds.contexts[t], jax.random.fold_in(key, t)
+        choice = policy.act(state, context, None, act_key)
+        reward = rounds.rewards[t, choice.action]
+        state = policy.watch(state, context, choice, reward)
+        state = policy.learn(state, context, choice.action, reward, choice.certified)
+        return state, actions.at[t].set(choice.action), certified.at[t].set(choice.certified)
+
+    start = (state, jnp.zeros(n, jnp.int32), jnp.zeros(n, bool))
+    return jax.lax.fori_loop(span[0], span[1], play, start)
+
+
+def play_on(policy: Any, state: Any, lived: AcceptedRounds, rounds: Rounds, seed: int) -> float:
+    """Return the regret of a policy in the next rounds; its phases end as in life."""
+    parts, refresh, first, regret = partition(policy), compiled(policy).refresh, 0, 0.0
+    before, n, key = lived.n, len(rounds.means), jax.random.key(seed)
+    while first < n:
+        end = next_end_after(policy.phase_growth, before + first, policy.longest_phase)
+        last = min(end - before, n)
+        state, actions, certified = play_rounds(
+            parts, state, rounds, np.asarray([first, last]), key
+        )
+        some, played = np.arange(first, last), np.asarray(actions)[first:last]
+        earned, flags = rounds.rewards[some, played], np.asarray(certified)[first:last]
+        lived.add(rounds.contexts[some], played, earned, flags)
+        regret += float((rounds.means[some].max(1) - rounds.means[some, played]).sum())
+        if last == end - before:
+            state = refresh(state, lived.history(), jax.random.fold_in(key, last))
+        first = last
     return regret
 
 
@@ -85,16 +125,21 @@ def measure(
     """Return the regret of the next rounds for every way to start."""
     n_logged, n_next = sizes
     situation = banditsrl.make_situation(name, rounds=n_logged + n_next, seed=seed)
-    rewards = np.asarray(situation.rewards(seed))
+    rewards, means = np.asarray(situation.rewards(seed)), np.asarray(situation.mean_rewards)
     log = draw_log(logger, situation, rewards, n_logged, seed)
-    stream = banditsrl.Stream(situation.columns.shape[1], situation.n_actions, sigma=None)
+    contexts = np.asarray(situation.columns, dtype=np.float64)
+    rounds = Rounds(contexts[n_logged:], rewards[n_logged:], means[n_logged:])
+    stream = banditsrl.Stream(contexts.shape[1], situation.n_actions, sigma=None)
     built, found = banditsrl.make_policy(policy, stream), {}
     for way in ways:
+        lived, key = AcceptedRounds(n_logged + n_next), jax.random.key(seed)
         if way == "scratch":
-            agent = banditsrl.Agent(built, seed=seed)
+            state = built.init(key)
         else:
-            agent = banditsrl.Agent.from_log(built, **log, weighting=way, seed=seed)
-        found[way] = play_on(agent, situation, rewards, n_logged)
+            state, past = banditsrl.warm_start(built, key, **log, weighting=way, capacity=n_next)
+            n = int(past.n)
+            lived.add(*(np.asarray(part)[:n] for part in past[:-1]))
+        found[way] = play_on(built, state, lived, rounds, seed)
     return found
 
 
@@ -132,5 +177,6 @@ if __name__ == "__main__":
         chosen.policies, chosen.situations = chosen.policies[:1], chosen.situations[:1]
         chosen.logged, chosen.next, chosen.seeds = 300, 100, 1
     began = time.monotonic()
-    print_table(chosen)
+    with jax.enable_x64(True):
+        print_table(chosen)
     print(f"{time.monotonic() - began:.0f} seconds")
