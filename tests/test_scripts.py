@@ -34,6 +34,7 @@ SHORT = {
     "parity": "--first-seed 0 --seeds 4",
     "trust": "--quick",
     "tuning": "--problems notes --horizon 200 --seeds 1",
+    "warm_start": "--quick",
     "watched": "--seeds 2",
 }
 """Options that shorten the run of a script."""
