@@ -15,6 +15,7 @@ directions is again a supermartingale, and by Ville's inequality it ever exceeds
 probability at most `level` if the propensities are right.
 """
 
+import math
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -77,7 +78,7 @@ class PropensityFit:
     @property
     def rejected(self) -> bool:
         """Whether the propensities do not fit the frequencies."""
-        return self.log_evidence > -np.log(self.level)
+        return self.log_evidence > -math.log(self.level)
 
     @property
     def p_value(self) -> float:
