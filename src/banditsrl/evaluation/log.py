@@ -181,21 +181,11 @@ class Log:
         """
         from banditsrl.evaluation.array_logs import ArrayRows  # noqa: PLC0415
 
-        return cls(
-            ArrayRows(
-                contexts=contexts,
-                actions=actions,
-                rewards=rewards,
-                propensities=propensities,
-                pmf=pmf,
-                available=available,
-                certified=certified,
-                audited=audited,
-                n_actions=n_actions,
-                action_names=action_names,
-                columns=columns,
-            )
-        )
+        rounds = {"contexts": contexts, "actions": actions, "rewards": rewards}
+        laws = {"propensities": propensities, "pmf": pmf, "available": available}
+        flags = {"certified": certified, "audited": audited}
+        names: Any = {"n_actions": n_actions, "action_names": action_names, "columns": columns}
+        return cls(ArrayRows(**rounds, **laws, **flags, **names))
 
     @classmethod
     def from_obp(cls, feedback: Mapping[str, Any], *, position: int | None = None) -> "Log":

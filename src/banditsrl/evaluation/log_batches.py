@@ -7,6 +7,9 @@ import numpy as np
 
 from banditsrl.evaluation.log import LogBatch, LogSchema
 
+LONGEST_NAME = 40
+"""Characters of the name of a log beside a bar; the last ones tell most."""
+
 
 def join_batches(batches: Sequence[LogBatch], schema: LogSchema) -> LogBatch:
     """Return the rounds of several batches as one."""
@@ -55,7 +58,7 @@ def show_progress(batches: Iterator[LogBatch], name: str, total: int | None) -> 
     words = TextColumn("{task.description}")
     parts = (words, BarColumn(), MofNCompleteColumn(), TextColumn("rounds"), TimeElapsedColumn())
     with Progress(*parts, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(name, total=total)
+        task = bar.add_task(name[-LONGEST_NAME:], total=total)
         for batch in batches:
             bar.advance(task, len(batch.rows))
             yield batch

@@ -15,8 +15,14 @@ from banditsrl.errors import InvalidArgument
 from banditsrl.evaluation.log import LogBatch, LogSchema, SkippedRows
 from banditsrl.evaluation.log_batches import take_rows
 
-LAW_TOLERANCE = 1e-3
-"""By how much probabilities may be off: some logs round them to three digits."""
+SUM_TOLERANCE = 1e-3
+"""By how much the sum of a law may differ from one: some logs round to three digits."""
+
+ROUNDING = 1e-6
+"""By how much one probability may be off: some logs have single precision."""
+
+AGREEMENT = 0.02
+"""Share by which a propensity may differ from the law, where both were rounded."""
 
 EXACT = 1e-12
 """Laws whose sum is closer to one than this are kept as they are; others are divided by it."""
@@ -83,7 +89,7 @@ def _find_defects(batch: LogBatch, schema: LogSchema) -> dict[int, str]:
     note(np.isnan(rewards), lambda _: "reward must be a number, got none.")
     note(~(np.abs(rewards) <= LARGEST_NUMBER), lambda at: _describe_size("reward", rewards[at]))
     note(
-        (p <= 0.0) | (p > 1.0 + LAW_TOLERANCE),
+        (p <= 0.0) | (p > 1.0 + ROUNDING),
         lambda at: f"propensity must be above 0 and at most 1, got {p[at]:g}.",
     )
     _check_masks(batch, schema, note)
@@ -110,16 +116,16 @@ def _check_laws(batch: LogBatch, schema: LogSchema, note: Note) -> None:
     pmf, p = batch.pmf, batch.propensities
     if pmf is None:
         return
-    inside = ((pmf >= 0.0) & (pmf <= 1.0 + LAW_TOLERANCE)).all(axis=1)
+    inside = ((pmf >= 0.0) & (pmf <= 1.0 + ROUNDING)).all(axis=1)
     note(~inside, lambda at: f"pmf must hold probabilities, got {_first_odd(pmf[at]):g}.")
     sums = pmf.sum(axis=1)
     note(
-        ~(np.abs(sums - 1.0) <= LAW_TOLERANCE),
+        ~(np.abs(sums - 1.0) <= SUM_TOLERANCE),
         lambda at: f"pmf must sum to 1, got {sums[at]:g}.",
     )
     played = _take_played(pmf, batch.actions)
     note(
-        np.abs(played - p) > LAW_TOLERANCE,
+        np.abs(played - p) > ROUNDING + AGREEMENT * p,
         lambda at: (
             f"propensity must agree with the pmf, got {p[at]:g} and {played[at]:g} for "
             f"{_name(schema, batch.actions[at])}."
@@ -128,7 +134,7 @@ def _check_laws(batch: LogBatch, schema: LogSchema, note: Note) -> None:
     if batch.available is not None:
         outside = np.where(batch.available, 0.0, pmf).max(axis=1)
         note(
-            outside > LAW_TOLERANCE,
+            outside > ROUNDING,
             lambda at: f"pmf must be 0 for actions that are not available, got {outside[at]:g}.",
         )
 
@@ -144,7 +150,7 @@ def _name(schema: LogSchema, action: np.int32) -> str:
 
 
 def _first_odd(law: NDArray[np.float64]) -> float:
-    return float(law[~((law >= 0.0) & (law <= 1.0 + LAW_TOLERANCE))][0])
+    return float(law[~((law >= 0.0) & (law <= 1.0 + ROUNDING))][0])
 
 
 def _describe_number(

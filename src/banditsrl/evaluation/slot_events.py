@@ -96,14 +96,15 @@ class SlotSurvey:
     @property
     def n_actions(self) -> int:
         """Number of actions."""
-        return len(self._by_tag) if self._has_tags else self._n_slots
+        known = 0 if self._given is None else len(self._given)
+        return len(self._by_tag) if self._has_tags else max(self._n_slots, known)
 
     @property
     def names(self) -> tuple[str, ...]:
         """What all actions are called."""
         if self._has_tags:
             return tuple(self._by_tag)
-        return tuple(self.name(slot, None) for slot in range(self._n_slots))
+        return tuple(self.name(slot, None) for slot in range(self.n_actions))
 
     def name(self, slot: int, action: SlotAction | None) -> str:
         """Return what an action is called."""

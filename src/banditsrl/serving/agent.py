@@ -33,7 +33,8 @@ from banditsrl.policies.watched import Watched
 from banditsrl.selection.trust import Trust
 from banditsrl.serving.bound_watch import BoundWatch
 from banditsrl.serving.compiled import compiled
-from banditsrl.serving.warm_start import warm_start
+from banditsrl.serving.log_weights import LARGEST_WEIGHT
+from banditsrl.serving.warm_start import learn_log
 
 Round: TypeAlias = tuple[NDArray[Any], Any, float, bool]
 """A context, the action played, its reward, and whether it was certified."""
@@ -86,24 +87,45 @@ class Agent:
         self._memory = _empty_memory(self._policy.init(init_key), key)
         self._recent: tuple[Round, ...] = ()  # learned, and not yet written into the history
         self._n_choices = 0  # choices made, those that were refused included
+        self._log_note = ""
         self._keeps_history = self._policy.phase_growth is not None and self._policy.uses_history
         self._capacity = count("capacity", capacity)
         self._learning, self._counting = threading.RLock(), threading.Lock()
 
     @classmethod
     def from_log(
-        cls, policy: AnyPolicy, *, contexts: Any, actions: Any, rewards: Any, seed: int = 0
+        cls,
+        policy: AnyPolicy,
+        *,
+        contexts: Any,
+        actions: Any,
+        rewards: Any,
+        propensities: Any = None,
+        weighting: str = "none",
+        largest_weight: float = LARGEST_WEIGHT,
+        seed: int = 0,
     ) -> "Agent":
-        """Return an agent that has already learned from logged rounds (see `warm_start`)."""
+        """Return an agent that has already learned from logged rounds.
+
+        `warm_start` describes the arguments; `agent.log_note` says what bias remains.
+        """
         agent = cls(policy, seed=seed)
         log = {"contexts": contexts, "actions": actions, "rewards": rewards}
-        state, history = warm_start(agent._policy, agent._memory.key, **log)
+        weights = {"propensities": propensities, "weighting": weighting}
+        state, history, note = learn_log(
+            agent._policy, agent._memory.key, **log, **weights, largest_weight=largest_weight
+        )
         n = int(history.n)
         memory = agent._memory._replace(state=state, n=np.asarray(n, dtype=np.int64))
         if agent._keeps_history:
             memory = memory._replace(history=resize(history, agent._room_for(n)))
-        agent._memory = memory
+        agent._memory, agent._log_note = memory, note
         return agent
+
+    @property
+    def log_note(self) -> str:
+        """What bias a log may have left in an agent from `from_log`; empty for other agents."""
+        return self._log_note
 
     @property
     def n_rounds(self) -> int:

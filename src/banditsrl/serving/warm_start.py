@@ -3,6 +3,7 @@
 Some of what a policy knows comes from the ends of phases: the scaling of its columns, the weights
 of its predictors (judged by rounds that they had not seen), the network. A log that was only added
 up would lack it, so phases end in a log where they end in life, and once more at its last round.
+With propensities, rows can count as if actions had been played evenly (`log_weights`).
 """
 
 from typing import Any
@@ -19,14 +20,24 @@ from banditsrl.core.phases import phase_ends
 from banditsrl.core.policy import AnyPolicy, Policy, State
 from banditsrl.core.representation import Context
 from banditsrl.errors import InvalidArgument
+from banditsrl.numerics.draws import key_words
 from banditsrl.numerics.partition import Partitioned, partition
 from banditsrl.numerics.precision import in_float64
 from banditsrl.serving.compiled import compiled
+from banditsrl.serving.log_weights import LARGEST_WEIGHT, weigh_log
 
 
-@in_float64
 def warm_start(
-    policy: AnyPolicy, key: Array, *, contexts: Any, actions: Any, rewards: Any, capacity: int = 0
+    policy: AnyPolicy,
+    key: Array,
+    *,
+    contexts: Any,
+    actions: Any,
+    rewards: Any,
+    propensities: Any = None,
+    weighting: str = "none",
+    largest_weight: float = LARGEST_WEIGHT,
+    capacity: int = 0,
 ) -> tuple[State, History]:
     """Return a state that has learned from logged rounds, and the history that holds them.
 
@@ -34,15 +45,81 @@ def warm_start(
     rounds count as explored. Estimates and certificates hold as with the policy's own data if
     the log's actions depended only on what the log contains (contexts, past actions and rewards).
 
+    Policies have no weights, so with a weighting the rows are chosen at random, in proportion to
+    one over their propensities. This removes the bias of a logging policy that knew more than the
+    contexts contain, and of a model of rewards that is only roughly right. Three kinds of bias
+    remain: where a weight was cut, for actions that were never played, and what comes from
+    propensities that are wrong. It costs rounds, so with a model that is right and a logging
+    policy that saw only the contexts "none" learns more. `learn_log` also returns a sentence that
+    says so in numbers.
+
     Args:
         policy: Any policy.
-        key: For the policy's own initial state and its refresh.
+        key: For the policy's own initial state, its refresh, and the choice of rows.
         contexts: As the problem deals them; the first axis counts the rounds.
         actions: (n,) indices.
         rewards: (n,).
+        propensities: (n,) probabilities with which these actions were played.
+        weighting: "none" learns every row once; "ips" draws rows in proportion to their weights,
+            as many as the effective sample size; "thinned" keeps some rows, each at most once, so
+            that certificates and tests still count rounds rightly.
+        largest_weight: Largest weight of a row, in rows of an even log.
         capacity: Room for this many further rounds in the history.
     """
+    state, history, _ = learn_log(
+        policy,
+        key,
+        contexts=contexts,
+        actions=actions,
+        rewards=rewards,
+        propensities=propensities,
+        weighting=weighting,
+        largest_weight=largest_weight,
+        capacity=capacity,
+    )
+    return state, history
+
+
+@in_float64
+def learn_log(
+    policy: AnyPolicy,
+    key: Array,
+    *,
+    contexts: Any,
+    actions: Any,
+    rewards: Any,
+    propensities: Any = None,
+    weighting: str = "none",
+    largest_weight: float = LARGEST_WEIGHT,
+    capacity: int = 0,
+) -> tuple[State, History, str]:
+    """Return what `warm_start` returns, and a sentence about the bias that remains."""
     adapted = as_policy(policy)
+    contexts, actions, rewards = _check_rounds(adapted, contexts, actions, rewards)
+    n_actions = adapted.n_actions
+    chosen = weigh_log(
+        actions,
+        propensities,
+        weighting=weighting,
+        n_actions=int(actions.max()) + 1 if n_actions is None else n_actions,
+        largest_weight=largest_weight,
+        rng=np.random.default_rng(np.asarray(key_words(key)).ravel()),
+    )
+    if weighting != "none":
+        places = chosen.places
+        contexts = jax.tree.map(lambda leaf: np.asarray(leaf)[places], contexts)
+        actions, rewards = actions[places], rewards[places]
+    n = len(rewards)
+    first = jax.tree.map(lambda leaf: jnp.asarray(leaf)[0], contexts)
+    empty = empty_history(first, n + count("capacity", capacity, 0))
+    history = write_rounds(empty, 0, contexts, actions, rewards, np.zeros(n, dtype=bool))
+    return _live_through(adapted, history, key), history, chosen.note
+
+
+def _check_rounds(
+    policy: Policy[Any], contexts: Any, actions: Any, rewards: Any
+) -> tuple[Context, Any, Any]:
+    """Return contexts, actions and rewards as arrays that fit together."""
     rewards = finite_array("rewards", rewards, "(n,)")
     moderate_value("rewards", rewards)
     actions, n = np.asarray(actions), len(rewards)
@@ -55,11 +132,8 @@ def warm_start(
     lengths = {len(leaf) for leaf in jax.tree.leaves(contexts)}
     if lengths != {n}:
         raise InvalidArgument(f"contexts must hold {n} rounds, got {sorted(lengths)}.")
-    _check_log(adapted, contexts, actions)
-    first = jax.tree.map(lambda leaf: jnp.asarray(leaf)[0], contexts)
-    empty = empty_history(first, n + count("capacity", capacity, 0))
-    history = write_rounds(empty, 0, contexts, actions, rewards, np.zeros(n, dtype=bool))
-    return _live_through(adapted, history, key), history
+    _check_log(policy, contexts, actions)
+    return contexts, actions, rewards
 
 
 def _as_arrays(contexts: Any) -> Context:
@@ -87,7 +161,9 @@ def _live_through(policy: Policy[Any], history: History, key: Array) -> State:
     parts, refresh = partition(policy), compiled(policy).refresh
     init_key, refresh_key = jax.random.split(key)
     n, growth = int(history.n), policy.phase_growth
-    ends = [end for end in phase_ends(growth, n) if end < n] if growth is not None else []
+    ends: list[int] = []
+    if growth is not None:
+        ends = [end for end in phase_ends(growth, n, policy.longest_phase) if end < n]
     state, first = policy.init(init_key), 0
     for last in ends:
         state = _learn_rounds(parts, state, history, np.asarray(first), np.asarray(last))

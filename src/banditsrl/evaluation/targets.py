@@ -1,0 +1,187 @@
+"""Which policy is judged by a log? A target: a law over actions for every logged round.
+
+Estimators need only this law, so anything that has one can be judged: even play, one action for
+ever, the logging policy itself, a policy with a state (`policy_targets`), a policy that learned
+from other rounds of the same log (`learned_targets`), and a model version of a loop
+(`loop_targets`). A target does not change from row to row because of what happened there. For
+policies that learn while they are judged, see `rejection_replay`.
+"""
+
+from collections.abc import Callable
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from banditsrl.arguments import count
+from banditsrl.errors import InvalidArgument
+from banditsrl.evaluation.learned_targets import learn_target
+from banditsrl.evaluation.log import Log, LogBatch, LogSchema
+from banditsrl.evaluation.loop_targets import open_version
+from banditsrl.evaluation.policy_targets import load_agent_target
+from banditsrl.evaluation.policy_words import read_policy
+from banditsrl.registry import Registry
+
+
+class Target(Protocol):
+    """A policy that is judged by a log."""
+
+    @property
+    def name(self) -> str:
+        """What the target is called in tables and messages."""
+
+    def pmf(self, batch: LogBatch) -> NDArray[np.float64]:
+        """Return the probability of every action in every round, (n, A).
+
+        Rows sum to one, and an action that is not available has probability zero.
+        """
+
+
+class UniformTarget:
+    """Every available action is equally likely."""
+
+    def __init__(self, n_actions: int) -> None:
+        self.name, self._n_actions = "uniform", count("n_actions", n_actions)
+
+    def pmf(self, batch: LogBatch) -> NDArray[np.float64]:
+        """Return equal probability on the available actions, (n, A)."""
+        return _even(offered_actions(batch, self._n_actions))
+
+
+class ConstantTarget:
+    """One action is played for ever; where it is not available, play is even.
+
+    Args:
+        action: Index of the action.
+        n_actions: Number of actions A.
+        name: Name of the target; "always:" and the index by default.
+    """
+
+    def __init__(self, action: int, n_actions: int, *, name: str | None = None) -> None:
+        if count("action", action, 0) >= count("n_actions", n_actions):
+            raise InvalidArgument(f"action must be an index below {n_actions}, got {action}.")
+        self.name = f"always:{action}" if name is None else name
+        self._action, self._n_actions = action, n_actions
+
+    def pmf(self, batch: LogBatch) -> NDArray[np.float64]:
+        """Return probability one on the action, (n, A)."""
+        offered = offered_actions(batch, self._n_actions)
+        chosen = np.zeros_like(offered)
+        chosen[:, self._action] = True
+        chosen = np.where(offered[:, [self._action]], chosen, offered)
+        return _even(chosen)
+
+
+class LoggedTarget:
+    """The policy that made the log, which must contain the probability of every action."""
+
+    def __init__(self) -> None:
+        self.name = "logged"
+
+    def pmf(self, batch: LogBatch) -> NDArray[np.float64]:
+        """Return the logged probabilities, (n, A)."""
+        if batch.pmf is None:
+            raise InvalidArgument(
+                "target 'logged' must have the probability of every action in the log, got only "
+                "that of the action which was played."
+            )
+        return batch.pmf
+
+
+def offered_actions(batch: LogBatch, n_actions: int) -> NDArray[np.bool_]:
+    """Return which actions were available in each round, (n, A)."""
+    if batch.available is None:
+        return np.ones((len(batch.rows), n_actions), dtype=bool)
+    return batch.available
+
+
+def _even(chosen: NDArray[np.bool_]) -> NDArray[np.float64]:
+    """Return equal probability on every True of each row, (n, A)."""
+    return np.asarray(chosen / chosen.sum(axis=1, keepdims=True))
+
+
+def make_target(words: str, log: Log, *, seed: int = 0) -> Target:
+    """Return the target that a text describes.
+
+    Args:
+        words: One of
+
+            - ``uniform``: every available action is equally likely;
+            - ``always:ACTION``: the action of this name, for ever;
+            - ``logged``: the logging policy, if the log has the probabilities of all actions;
+            - ``learned:POLICY``: the policy after it has learned from the other folds of the log,
+              with the law that plays what it predicts to be best (see `learn_target`);
+            - ``state:POLICY:FILE``: the policy in the state that `Agent.save` wrote to the file;
+            - ``version:N``: model version N of the loop whose store the log was read from;
+              ``version:N:URL`` takes the version from another store.
+
+            Settings of a policy follow its name: ``learned:linucb-disjoint,ucb_scale=0.2``.
+        log: The log on which the target will be judged.
+        seed: Seed of what the target draws while it learns.
+    """
+    kind, _, rest = str(words).partition(":")
+    make = TARGET_KINDS[kind]
+    return make(rest, log, seed)
+
+
+TargetMaker = Callable[[str, Log, int], Target]
+
+TARGET_KINDS: Registry[TargetMaker] = Registry("target")
+
+
+@TARGET_KINDS.named("uniform")
+def _make_uniform(rest: str, log: Log, seed: int) -> Target:
+    del seed
+    _refuse_more("uniform", rest)
+    return UniformTarget(log.schema.n_actions)
+
+
+@TARGET_KINDS.named("always")
+def _make_constant(rest: str, log: Log, seed: int) -> Target:
+    del seed
+    index = _find_action(rest, log.schema)
+    return ConstantTarget(index, log.schema.n_actions, name=f"always:{rest}")
+
+
+@TARGET_KINDS.named("logged")
+def _make_logged(rest: str, log: Log, seed: int) -> Target:
+    del log, seed
+    _refuse_more("logged", rest)
+    return LoggedTarget()
+
+
+@TARGET_KINDS.named("learned")
+def _make_learned(rest: str, log: Log, seed: int) -> Target:
+    return learn_target(read_policy(rest, log.schema), log, name=f"learned:{rest}", seed=seed)
+
+
+@TARGET_KINDS.named("state")
+def _make_saved(rest: str, log: Log, seed: int) -> Target:
+    policy, _, path = rest.partition(":")
+    if not path:
+        raise InvalidArgument(f"target 'state' must be state:POLICY:FILE, got 'state:{rest}'.")
+    built = read_policy(policy, log.schema)
+    n_actions = log.schema.n_actions
+    return load_agent_target(path, built, n_actions=n_actions, name=f"state:{rest}", seed=seed)
+
+
+@TARGET_KINDS.named("version")
+def _make_version(rest: str, log: Log, seed: int) -> Target:
+    number, _, url = rest.partition(":")
+    if not number.isdecimal():
+        raise InvalidArgument(f"target 'version' must be version:N, got 'version:{rest}'.")
+    n_actions = log.schema.n_actions
+    return open_version(url or log.name, int(number), n_actions=n_actions, seed=seed)
+
+
+def _refuse_more(kind: str, rest: str) -> None:
+    if rest:
+        raise InvalidArgument(f"target {kind!r} must stand alone, got '{kind}:{rest}'.")
+
+
+def _find_action(name: str, schema: LogSchema) -> int:
+    """Return the index of an action by its name; an unknown name is refused."""
+    known: Registry[int] = Registry("action in the log")
+    for index, action in enumerate(schema.actions):
+        known.add(action, index)
+    return known[name]
