@@ -173,7 +173,7 @@ def _bet_on(weights: Floats) -> Floats:
 def _average(logs: Floats) -> Floats:
     """Return the logarithm of the average over bets, the last axis."""
     largest = np.maximum(logs.max(axis=-1, keepdims=True), -SHOWN_EVIDENCE)
-    return np.log(np.exp(logs - largest).mean(axis=-1)) + largest[..., 0]
+    return np.asarray(np.log(np.exp(logs - largest).mean(axis=-1)) + largest[..., 0])
 
 
 def _conclude(

@@ -90,6 +90,7 @@ class GateVerdict:
         low: Lower bound of it, which holds after every round.
         first_round: The round after which the gate was first open, or None.
         reward_range: Least and largest reward, which were known before.
+        n_folds: Number of folds; with more than one, the verdict is valid for the whole log only.
         refusal: Why nothing can be said, or None.
     """
 
@@ -101,7 +102,16 @@ class GateVerdict:
     low: float
     first_round: int | None
     reward_range: tuple[float, float]
+    n_folds: int = 1
     refusal: str | None = None
+
+    @property
+    def _when(self) -> str:
+        return (
+            "at all times, "
+            if self.n_folds == 1
+            else f"a candidate for each of {self.n_folds} folds, "
+        )
 
     @property
     def sentence(self) -> str:
@@ -111,7 +121,7 @@ class GateVerdict:
         verb = "is open" if self.promoted else "stays shut"
         return (
             f"The gate {self.rule} {verb}: from {self.n:,} rounds the difference is estimated as "
-            f"{self.difference:+.4g} and is at least {self.low:+.4g} (at all times, with "
+            f"{self.difference:+.4g} and is at least {self.low:+.4g} ({self._when}with "
             f"probability {1 - self.level:.0%}), and the gate asks for more than "
             f"{self.rule.threshold:+g}."
         )
@@ -176,11 +186,12 @@ class PromotionGate:
             folds: (n,) fold of each round; None if there is only one.
         """
         differences = self._compare(candidate, current, rewards)
-        self._note_first(differences)
+        won = self._bet(differences)
+        self._note_first(won)
         for fold in range(len(self._n)):
-            mine = differences if folds is None else differences[folds == fold]
+            mine = won if folds is None else won[folds == fold]
             self._n[fold] += len(mine)
-            self._wealth[fold] += self._bet(mine).sum(axis=0)
+            self._wealth[fold] += mine.sum(axis=0)
         self._sum += float(differences.sum())
         return self.judge()
 
@@ -199,12 +210,12 @@ class PromotionGate:
         shares = np.maximum(differences / (self._high - self._low), -1.0)  # but for rounding
         return np.log1p(np.multiply.outer(shares, STAKES))
 
-    def _note_first(self, differences: Floats) -> None:
+    def _note_first(self, won: Floats) -> None:
         """Note the first round after which the gate is open, if there is one fold."""
-        if self._first or len(self._n) > 1 or not len(differences):
+        if self._first or len(self._n) > 1:
             return
-        wealth = self._wealth[0] + np.cumsum(self._bet(differences), axis=0)
-        n = self._n[0] + np.arange(1, len(differences) + 1)
+        wealth = self._wealth[0] + np.cumsum(won, axis=0)
+        n = self._n[0] + np.arange(1, len(won) + 1)
         is_open = self._evidence(n, wealth, self.rule.threshold) > -np.log(self.level)
         if is_open.any():
             self._first = int(n[np.argmax(is_open)])
@@ -217,7 +228,8 @@ class PromotionGate:
         """
         staked = np.log1p(STAKES * max(difference / (self._high - self._low), -1.0))
         capital = wealth - n[:, None] * staked
-        return np.asarray(np.logaddexp.reduce(capital, axis=1) - np.log(len(STAKES)))
+        largest = capital.max(axis=1, keepdims=True)
+        return np.asarray(np.log(np.exp(capital - largest).mean(axis=1)) + largest[:, 0])
 
     def _is_open(self, difference: float) -> bool:
         """Return whether a difference of at most this is refuted; folds share the capital."""
@@ -240,5 +252,6 @@ class PromotionGate:
             low=low,
             first_round=self._first or None,
             reward_range=(self._low, self._high),
+            n_folds=len(self._n),
             refusal=refusal,
         )

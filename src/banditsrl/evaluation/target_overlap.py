@@ -152,6 +152,6 @@ def find_unsupported(batch: LogBatch, pmf: Floats) -> Floats:
     Without a logged law this is known only of rounds whose played action had probability one.
     """
     if batch.pmf is not None:
-        return np.where(batch.pmf <= NEVER, pmf, 0.0).sum(1)
+        return np.asarray(np.where(batch.pmf <= NEVER, pmf, 0.0).sum(axis=1))
     wanted = pmf[np.arange(len(pmf)), batch.actions]
     return np.where(batch.propensities >= CERTAIN, 1.0 - wanted, 0.0)
