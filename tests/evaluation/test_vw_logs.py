@@ -198,6 +198,8 @@ SLOTS = {"User": {"name": "Tom"}, "_multi": ARTICLES, "_slots": [{"Slot": {"a": 
             "a and p must be lists of one length, got [2, 1, 3] and [0.8, 0.2].",
         ),
         (make_event(a=[2, 1, 1]), "a must hold different numbers from 1 to 3, got [2, 1, 1]."),
+        (make_event(_label_cost=..., o=5), "o must be a list of objects, got 5."),
+        (make_event(c={"a": 1, "_multi": [3]}), "_multi must be a list of objects, got [3]."),
         (make_event(pdrop=1.0), "pdrop must be at least 0 and below 1, got 1.0."),
         ('{"_label_cost": 1', "a line must be a JSON object, got text that is not JSON "),
     ],

@@ -6,9 +6,13 @@ whether it is. A column of many different texts is refused, since it may be an i
 declared, or left out.
 """
 
+import contextlib
 import math
 from collections.abc import Mapping
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from banditsrl.errors import InvalidArgument
 from banditsrl.live.loop_columns import LoopColumn, read_columns
@@ -23,8 +27,16 @@ MOST_DECLARED = 10_000
 MOST_COLUMNS = 2_000
 """Columns of a context."""
 
-PLAIN = {type(None), bool, int, float, str}
-"""Types of single values."""
+TYPES: dict[type, str] = {
+    int: "number",
+    float: "number",
+    bool: "flag",
+    str: "text",
+    type(None): "nothing",
+}
+"""The kind of value of each type."""
+
+PLAIN = set(TYPES)
 
 TEXT_FLAGS = {
     "true": True,
@@ -54,16 +66,22 @@ class ColumnFinder:
 
     def add(self, rows: list[int], values: list[Any], *, is_text: bool) -> None:
         """Look at the values of more rows; texts may stand for values of any kind."""
-        self._is_text = is_text
-        types = set(map(type, values))
-        found = {value for value in values if value is not None} if types <= PLAIN else set()
-        self._is_missing = self._is_missing or type(None) in types or any(map(is_nan, found))
+        self._is_text, types = is_text, set(map(type, values))
+        self._is_missing = self._is_missing or type(None) in types or _has_nan(values, types)
+        collects = is_text or self._as_category or str in types
+        found = {v for v in values if v is not None} if collects and types <= PLAIN else set()
+        if len(self._values) <= self._most:
+            self._values |= found
+        kinds = self._tell_texts(found) if is_text else {TYPES.get(t, t.__name__) for t in types}
         tell = _tell_text if is_text else _tell_kind
-        for kind in {tell(value) for value in (found or values)} - {*self._kinds, "nothing"}:
+        for kind in kinds - {*self._kinds, "nothing"}:
             at = next(at for at, value in enumerate(values) if tell(value) == kind)
             self._kinds[kind] = (rows[at], values[at])
-        if len(self._values) <= self._most and (is_text or self._as_category or str in types):
-            self._values |= found
+
+    def _tell_texts(self, texts: set[str]) -> set[str]:
+        numbers, others = parse_numbers(self._name, list(texts))
+        self._is_missing = self._is_missing or len(others) < np.isnan(numbers).sum()
+        return {_tell_text(text) for text in texts} if others or not texts else {"number"}
 
     def note_missing(self) -> None:
         """Take note that some rows do not have the column at all."""
@@ -103,13 +121,11 @@ class ColumnFinder:
 
 
 def _tell_kind(value: Any) -> str:
-    if value is None:
-        return "nothing"
-    if isinstance(value, bool):
-        return "flag"
-    if isinstance(value, int | float):
-        return "number"
-    return "text" if isinstance(value, str) else type(value).__name__
+    return TYPES.get(type(value), type(value).__name__)
+
+
+def _has_nan(values: list[Any], types: set[type]) -> bool:
+    return float in types and any(is_nan(value) for value in values)
 
 
 def _tell_text(text: str | None) -> str:
@@ -129,7 +145,7 @@ def declare_column(name: str, declared: Any) -> LoopColumn:
     return read_columns("columns", {name: declared})[0]
 
 
-def parse_texts(column: LoopColumn, values: list[Any]) -> tuple[list[Any], dict[int, str]]:
+def parse_texts(column: LoopColumn, values: list[Any]) -> tuple[Any, dict[int, str]]:
     """Return texts as values of the kind of a column, and what is wrong with others, by place."""
     if column.column.kind == "category":
         known = {str(value): value for value in column.column.values}
@@ -142,20 +158,31 @@ def parse_texts(column: LoopColumn, values: list[Any]) -> tuple[list[Any], dict[
     return parse_numbers(column.name, values)
 
 
-def parse_numbers(name: str, values: list[Any]) -> tuple[list[Any], dict[int, str]]:
-    """Return texts as numbers, and what is wrong with others, by place."""
-    try:
-        return [None if value is None else float(value) for value in values], {}
-    except (TypeError, ValueError):
-        broken = {}
-        numbers: list[float | None] = []
-        for at, value in enumerate(values):
-            try:
-                numbers.append(None if value is None else float(value))
-            except (TypeError, ValueError):
-                numbers.append(None)
-                broken[at] = f"{name} must be a number, got {value!r}."
-        return numbers, broken
+def parse_numbers(name: str, values: list[Any]) -> tuple[NDArray[np.float64], dict[int, str]]:
+    """Return numbers, or texts that are numbers, and what is wrong with others, by place.
+
+    What is missing or wrong is NaN.
+    """
+    import polars as pl
+
+    types = set(map(type, values))
+    if types <= {int, float, bool, type(None)}:
+        with contextlib.suppress(OverflowError):  # of an integer that no float can hold
+            return np.asarray(values, dtype=np.float64), {}
+    if types <= {str, type(None)}:
+        parsed = pl.Series(values, dtype=pl.String).cast(pl.Float64, strict=False)
+        if parsed.null_count() == values.count(None):
+            return parsed.fill_null(np.nan).to_numpy(), {}
+    broken: dict[int, str] = {}
+    numbers = np.full(len(values), np.nan)
+    for at, value in enumerate(values):
+        try:
+            numbers[at] = np.nan if value is None else float(value)
+        except (TypeError, ValueError):
+            broken[at] = f"{name} must be a number, got {value!r}."
+        except OverflowError:
+            numbers[at] = np.inf
+    return numbers, broken
 
 
 def is_nan(value: Any) -> bool:

@@ -48,57 +48,78 @@ def is_dsjson(line: bytes) -> bool:
 
 
 def _read_events(path: Path) -> Iterator[list[Event]]:
-    dropped: list[float] = []
+    reader = _EventReader()
     for first, lines in read_lines(path):
         full = [(first + at, line) for at, line in enumerate(lines) if line.strip()]
-        yield [_read_line(number, line, dropped) for number, line in full]
+        yield [reader.read(number, line) for number, line in full]
 
 
-def _read_line(number: int, line: bytes, dropped: list[float]) -> Event:
-    event, says = read_object(line)
-    if says is not None:
-        return RefusedEvent(number, says, is_defect=True)
-    if event.get("_skipLearn") is True:
-        return RefusedEvent(number, "_skipLearn says to leave the event out.", is_defect=False)
-    try:
-        _check_supported(event, dropped)
-        return _read_event(number, event)
-    except InvalidArgument as error:
-        return RefusedEvent(number, str(error), is_defect=True)
+class _EventReader:
+    """Reads events one after the other, and remembers what they have in common."""
+
+    def __init__(self) -> None:
+        self._pdrop: float | None = None
+        self._multi: Any = None  # of the event before, which is often the same
+        self._actions: dict[int, SlotAction] = {}
+
+    def read(self, number: int, line: bytes) -> Event:
+        """Return the event in a line."""
+        event, says = read_object(line)
+        if says is not None:
+            return RefusedEvent(number, says, is_defect=True)
+        if event.get("_skipLearn") is True:
+            return RefusedEvent(number, "_skipLearn says to leave the event out.", is_defect=False)
+        try:
+            _check_supported(event)
+            self._check_dropped(event.get("pdrop", 0.0))
+            return _read_event(number, event, self._read_actions(event))
+        except InvalidArgument as error:
+            return RefusedEvent(number, str(error), is_defect=True)
+
+    def _check_dropped(self, pdrop: Any) -> None:
+        if isinstance(pdrop, bool) or not isinstance(pdrop, int | float) or not 0.0 <= pdrop < 1.0:
+            raise InvalidArgument(f"pdrop must be at least 0 and below 1, got {pdrop!r}.")
+        if self._pdrop is None:
+            self._pdrop = pdrop
+        if pdrop != self._pdrop:
+            raise InvalidArgument(
+                f"pdrop must be the same in all events, got {pdrop:g} after {self._pdrop:g}."
+            )
+
+    def _read_actions(self, event: Mapping[str, Any]) -> dict[int, SlotAction]:
+        found = event["c"].get("_multi") or []
+        if found != self._multi:
+            self._actions, self._multi = _read_multi(found), found
+        return self._actions
 
 
-def _check_supported(event: Mapping[str, Any], dropped: list[float]) -> None:
+def _check_supported(event: Mapping[str, Any]) -> None:
     """Refuse events that are not one decision with one reward."""
     context = event.get("c")
     for name, holder in (("_outcomes", event), ("_slots", context), ("_slots", event)):
-        if isinstance(holder, Mapping) and name in holder:
+        if isinstance(holder, dict) and name in holder:
             raise InvalidArgument(f"an event must have one slot, got several ({name}).")
-    if not isinstance(context, Mapping):
+    if not isinstance(context, dict):
         kind = "an outcome without its decision" if "RewardValue" in event else "none"
         raise InvalidArgument(f"an event must have a context `c`, got {kind}.")
     is_deferred = event.get("DeferredAction") is True or event.get("_deferred") is True
-    if is_deferred and not any(_activates(outcome) for outcome in event.get("o") or ()):
+    if is_deferred and not any(_activates(outcome) for outcome in _list_outcomes(event)):
         raise InvalidArgument("a deferred event must have been activated, got one that was not.")
-    pdrop = event.get("pdrop", 0.0)
-    if isinstance(pdrop, bool) or not isinstance(pdrop, int | float) or not 0.0 <= pdrop < 1.0:
-        raise InvalidArgument(f"pdrop must be at least 0 and below 1, got {pdrop!r}.")
-    if not dropped:
-        dropped.append(pdrop)
-    if pdrop != dropped[0]:
-        raise InvalidArgument(
-            f"pdrop must be the same in all events, got {pdrop:g} after {dropped[0]:g}."
-        )
 
 
-def _activates(outcome: Any) -> bool:
+def _list_outcomes(event: Mapping[str, Any]) -> list[dict[str, Any]]:
+    found = event.get("o") or []
+    if not isinstance(found, list) or not all(isinstance(one, dict) for one in found):
+        raise InvalidArgument(f"o must be a list of objects, got {found!r}.")
+    return found
+
+
+def _activates(outcome: Mapping[str, Any]) -> bool:
     """Return whether an outcome says that a deferred action was taken."""
-    if not isinstance(outcome, Mapping):
-        return False
     return outcome.get("ActionTaken") is True or outcome.get("DeferredAction") is False
 
 
-def _read_event(number: int, event: Mapping[str, Any]) -> SlotEvent:
-    actions = _read_actions(event)
+def _read_event(number: int, event: Mapping[str, Any], actions: dict[int, SlotAction]) -> SlotEvent:
     order = event.get("a")
     if not actions and isinstance(order, list):
         actions = {at: SlotAction(None, {}) for at in range(len(order))}
@@ -114,9 +135,8 @@ def _read_event(number: int, event: Mapping[str, Any]) -> SlotEvent:
     return SlotEvent(number, shared, actions or None, played, _read_reward(event), propensity, pmf)
 
 
-def _read_actions(event: Mapping[str, Any]) -> dict[int, SlotAction]:
-    found = event["c"].get("_multi") or []
-    if not isinstance(found, list) or not all(isinstance(one, Mapping) for one in found):
+def _read_multi(found: Any) -> dict[int, SlotAction]:
+    if not isinstance(found, list) or not all(isinstance(one, dict) for one in found):
         raise InvalidArgument(f"_multi must be a list of objects, got {found!r}.")
     actions = {}
     for at, one in enumerate(found):
@@ -148,7 +168,7 @@ def _read_reward(event: Mapping[str, Any]) -> Any:
         return 0.0 - cost
     if cost is not None:
         raise InvalidArgument(f"_label_cost must be a number, got {cost!r}.")
-    outcomes = [one["v"] for one in event.get("o") or () if isinstance(one, Mapping) and "v" in one]
+    outcomes = [one["v"] for one in _list_outcomes(event) if "v" in one]
     if len(outcomes) > 1:
         raise InvalidArgument(
             f"an event without _label_cost must have one outcome, got {outcomes}."
@@ -168,21 +188,31 @@ def _read_law(event: Mapping[str, Any], n_actions: int) -> dict[int, Any] | None
     return known
 
 
-def _flatten(prefix: str, value: Any, found: dict[str, Any]) -> None:
+def _flatten(prefix: str, features: Mapping[str, Any], found: dict[str, Any]) -> None:
     """Collect features under the names of the namespaces that hold them."""
-    if isinstance(value, Mapping):
-        for name, inner in value.items():
-            if not name.startswith("_") or name == "_text":
-                _flatten(f"{prefix}.{name}" if prefix else name, inner, found)
-    elif isinstance(value, list):
-        for at, inner in enumerate(value):
-            if isinstance(inner, str):
-                found[f"{prefix}={inner}"] = True
-            else:
-                nested = isinstance(inner, Mapping)
-                _flatten(prefix if nested else f"{prefix}[{at}]", inner, found)
-    elif value is not None:
-        found[prefix] = value
+    for name, value in features.items():
+        if name.startswith("_") and name != "_text":
+            continue
+        full = f"{prefix}.{name}" if prefix else name
+        kind = type(value)
+        if kind is dict:
+            _flatten(full, value, found)
+        elif kind is list:
+            _flatten_list(full, value, found)
+        elif value is not None:
+            found[full] = value
+
+
+def _flatten_list(prefix: str, values: list[Any], found: dict[str, Any]) -> None:
+    for at, value in enumerate(values):
+        if isinstance(value, dict):
+            _flatten(prefix, value, found)
+        elif isinstance(value, list):
+            _flatten_list(f"{prefix}[{at}]", value, found)
+        elif isinstance(value, str):
+            found[f"{prefix}={value}"] = True
+        elif value is not None:
+            found[f"{prefix}[{at}]"] = value
 
 
 def write_dsjson(stream: BinaryIO, log: Log) -> int:

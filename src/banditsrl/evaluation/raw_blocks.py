@@ -19,6 +19,7 @@ class RawBlock:
     rewards: list[Any]
     propensities: list[Any] | None = None
     pmf: list[Any] | None = None  # each a mapping of names, or a list in the order of the actions
+    pmf_columns: dict[str, list[Any]] | None = None  # probabilities by action, instead of pmf
     available: list[Any] | None = None  # each a list of names; None means all
     certified: list[Any] | None = None
     audited: list[Any] | None = None
@@ -38,6 +39,7 @@ class RawBlock:
         def keep(values: list[Any] | None) -> list[Any] | None:
             return None if values is None else [values[at] for at in good]
 
+        laws = self.pmf_columns
         return RawBlock(
             rows=[self.rows[at] for at in good],
             values={name: [found[at] for at in good] for name, found in self.values.items()},
@@ -45,6 +47,9 @@ class RawBlock:
             rewards=[self.rewards[at] for at in good],
             propensities=keep(self.propensities),
             pmf=keep(self.pmf),
+            pmf_columns=None
+            if laws is None
+            else {k: [v[at] for at in good] for k, v in laws.items()},
             available=keep(self.available),
             certified=keep(self.certified),
             audited=keep(self.audited),

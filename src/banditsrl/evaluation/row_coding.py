@@ -4,7 +4,6 @@ A list of one type is coded at once. A list with anything odd in it is coded val
 gives the same numbers, and a sentence about every value that cannot be coded.
 """
 
-import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -12,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banditsrl.errors import InvalidArgument, InvalidType
-from banditsrl.evaluation.column_kinds import TEXT_FLAGS, is_nan, parse_numbers, parse_texts
+from banditsrl.evaluation.column_kinds import TEXT_FLAGS, parse_numbers, parse_texts
 from banditsrl.evaluation.log import LogBatch
 from banditsrl.evaluation.raw_blocks import RawBlock
 from banditsrl.live.loop_columns import LoopColumn
@@ -45,7 +44,7 @@ class RowCoder:
             actions=self._code_actions(block.actions, broken),
             rewards=_code_numbers("reward", block.rewards, broken),
             propensities=_code_propensities(block.propensities, n, broken),
-            pmf=None if block.pmf is None else self._code_laws(block.pmf, broken),
+            pmf=self._code_laws(block, broken),
             available=None
             if block.available is None
             else self._code_masks(block.available, broken),
@@ -60,15 +59,19 @@ class RowCoder:
             return -1
         if isinstance(value, float) and value.is_integer():  # tables often store integers so
             value = int(value)
-        return self._places.get(str(value) if isinstance(value, int) else value, -1)
+        known = str(value) if isinstance(value, int) else value
+        return self._places.get(known, -1) if isinstance(known, str) else -1
 
     def _code_column(
         self, column: LoopColumn, block: RawBlock, broken: dict[int, str]
     ) -> NDArray[np.float64]:
         values = block.values.get(column.name, [None] * len(block.rows))
         if block.is_text:
-            values, odd = parse_texts(column, values)
+            parsed, odd = parse_texts(column, values)
             _note(broken, odd)
+            if column.column.kind == "number":
+                return _encode_numbers(column, parsed)
+            values = parsed
         return encode_column(column, values, broken)
 
     def _code_actions(self, values: list[Any], broken: dict[int, str]) -> NDArray[np.int32]:
@@ -82,15 +85,54 @@ class RowCoder:
             _note(broken, {at: f"action must be one of {known}, got {v}." for at, v in got.items()})
         return np.asarray(codes, dtype=np.int32)
 
-    def _code_laws(self, laws: list[Any], broken: dict[int, str]) -> NDArray[np.float64]:
-        coded = np.zeros((len(laws), len(self.actions)))
-        for at, law in enumerate(laws):
-            if at in broken:
-                continue
+    def _code_laws(self, block: RawBlock, broken: dict[int, str]) -> NDArray[np.float64] | None:
+        if block.pmf_columns is not None:
+            return self._join_laws(block.pmf_columns, len(block.rows), broken)
+        if block.pmf is None:
+            return None
+        stacked = self._stack_laws(block.pmf)
+        if stacked is not None:
+            return stacked
+        coded = np.zeros((len(block.rows), len(self.actions)))
+        for at, law in enumerate(block.pmf):
             try:
-                self._fill_law(coded[at], _read_json("pmf", law))
-            except (InvalidArgument, InvalidType, TypeError, ValueError) as error:
-                broken[at] = str(error)
+                self._fill_law(coded[at], law)
+            except InvalidArgument as error:
+                broken.setdefault(at, str(error))
+            except (TypeError, ValueError):
+                broken.setdefault(at, f"pmf must hold probabilities, got {law!r}.")
+        return coded
+
+    def _join_laws(
+        self, columns: Mapping[str, list[Any]], n: int, broken: dict[int, str]
+    ) -> NDArray[np.float64]:
+        """Return laws that have one column per action."""
+        coded = np.zeros((n, len(self.actions)))
+        for name, values in columns.items():
+            numbers, odd = parse_numbers(f"pmf of {name}", values)
+            _note(broken, odd)
+            at = self.find_action(name)
+            if at >= 0:
+                coded[:, at] = np.where([value is None for value in values], 0.0, numbers)
+            elif (unknown := np.flatnonzero(np.nan_to_num(numbers))).size:
+                says = f"pmf must name known actions, got {name!r}."
+                _note(broken, dict.fromkeys(map(int, unknown), says))
+        return coded
+
+    def _stack_laws(self, laws: list[Any]) -> NDArray[np.float64] | None:
+        """Return laws that are all written alike, or None if they are not."""
+        types, n_actions = set(map(type, laws)), len(self.actions)
+        if types == {list} and set(map(len, laws)) == {n_actions}:
+            order, values = list(range(n_actions)), laws
+        elif types == {dict} and len({tuple(law) for law in laws}) == 1:
+            order = [self.find_action(name) for name in laws[0]]
+            values = [list(law.values()) for law in laws]
+        else:
+            return None
+        if min(order, default=-1) < 0 or {type(p) for law in values for p in law} - {int, float}:
+            return None
+        coded = np.zeros((len(laws), n_actions))
+        coded[:, order] = values
         return coded
 
     def _fill_law(self, row: NDArray[np.float64], law: Any) -> None:
@@ -108,15 +150,14 @@ class RowCoder:
         row[:] = law
 
     def _code_masks(self, masks: list[Any], broken: dict[int, str]) -> NDArray[np.bool_]:
-        coded = np.zeros((len(masks), len(self.actions)), dtype=bool)
-        for at, mask in enumerate(masks):
-            names = _read_json("available", mask) if isinstance(mask, str) else mask
+        coded = np.ones((len(masks), len(self.actions)), dtype=bool)
+        for at, names in enumerate(masks):
             if names is None:
-                coded[at] = True
                 continue
-            found = [self.find_action(name) for name in names]
-            if min(found, default=-1) < 0 and at not in broken:
-                broken[at] = f"available must name known actions, got {names!r}."
+            found = [self.find_action(name) for name in names] if isinstance(names, list) else [-1]
+            if min(found, default=-1) < 0:
+                broken.setdefault(at, f"available must list known actions, got {names!r}.")
+            coded[at] = False
             coded[at, [place for place in found if place >= 0]] = True
         return coded
 
@@ -176,7 +217,7 @@ def _encode_each(
 def _code_numbers(name: str, values: list[Any], broken: dict[int, str]) -> NDArray[np.float64]:
     numbers, odd = parse_numbers(name, values)
     _note(broken, odd)
-    return np.asarray(numbers, dtype=np.float64)
+    return numbers
 
 
 def _code_propensities(
@@ -185,11 +226,11 @@ def _code_propensities(
     """Return propensities; one that is not there is NaN, and one that is NaN is a defect."""
     if values is None:
         return np.full(n, np.nan)
-    numbers, odd = parse_numbers("propensity", values)
-    nans = [at for at, number in enumerate(numbers) if is_nan(number)]
+    numbers = _code_numbers("propensity", values, broken)
     says = "propensity must be above 0 and at most 1, got nan."
-    _note(broken, {**odd, **dict.fromkeys(nans, says)})
-    return np.asarray(numbers, dtype=np.float64)
+    nans = [int(at) for at in np.flatnonzero(np.isnan(numbers)) if values[at] is not None]
+    _note(broken, dict.fromkeys(nans, says))
+    return numbers
 
 
 def _code_flags(
@@ -201,16 +242,6 @@ def _code_flags(
     odd = {at: v for at, v in enumerate(values) if v is not None and v not in known}
     _note(broken, {at: f"{name} must be true or false, got {v!r}." for at, v in odd.items()})
     return np.asarray([known.get(value, False) for value in values], dtype=bool)
-
-
-def _read_json(name: str, value: Any) -> Any:
-    """Return a value that may be written as JSON."""
-    if not isinstance(value, str):
-        return value
-    try:
-        return json.loads(value)
-    except ValueError:
-        raise InvalidArgument(f"{name} must be a list or an object, got {value!r}.") from None
 
 
 def _is_index(name: str) -> bool:

@@ -113,6 +113,7 @@ class _Survey:
     def _add_actions(self, block: RawBlock) -> None:
         found = {v for v in block.actions if isinstance(v, str | int) and not isinstance(v, bool)}
         found |= {int(v) for v in block.actions if isinstance(v, float) and v.is_integer()}
+        found.update(block.pmf_columns or ())
         for law in block.pmf or ():
             if isinstance(law, Mapping):
                 found.update(law)

@@ -69,6 +69,7 @@ class SlotSurvey:
     def __init__(self, events: Iterator[list[Event]], given: Sequence[str] | None) -> None:
         self._given = given
         self._n_slots, self._has_tags = 0, True
+        self._last: Mapping[int, SlotAction] | None = None
         self._by_tag: dict[str, _Features] = {}
         self._by_slot: dict[int, _Features] = {}
         for some in events:
@@ -77,7 +78,9 @@ class SlotSurvey:
                     self._add(event)
 
     def _add(self, event: SlotEvent) -> None:
-        slots = event.slots or {}
+        if event.slots is not None and event.slots is self._last:
+            return
+        self._last, slots = event.slots, event.slots or {}
         self._n_slots = max(self._n_slots, event.played + 1, *(at + 1 for at in slots), 1)
         tags = [action.tag for action in slots.values() if action.tag is not None]
         self._has_tags = self._has_tags and 0 < len(tags) == len(set(tags)) == len(slots)
@@ -113,6 +116,12 @@ class SlotSurvey:
         if self._given is None:
             return str(slot + 1)
         return self._given[slot] if slot < len(self._given) else f"number {slot + 1}"
+
+    @property
+    def has_features(self) -> bool:
+        """Whether actions have features that differ from event to event."""
+        known = self._by_tag.values() if self._has_tags else self._by_slot.values()
+        return any(one.varying for one in known)
 
     def describe(self, slot: int, action: SlotAction) -> dict[str, Any]:
         """Return the features of an action that differ from event to event, as columns."""
@@ -184,6 +193,8 @@ def _make_block(events: list[Event], survey: SlotSurvey) -> RawBlock:
 
 
 def _describe(event: SlotEvent, survey: SlotSurvey) -> Mapping[str, Any]:
+    if not survey.has_features:
+        return event.shared
     described = dict(event.shared)
     for slot, action in (event.slots or {}).items():
         if action.features:

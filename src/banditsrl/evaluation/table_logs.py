@@ -14,13 +14,12 @@ In CSV, lists and objects are written as JSON. A row of CSV is one line.
 
 import csv
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from banditsrl.errors import InvalidArgument
-from banditsrl.evaluation.column_kinds import parse_numbers
 from banditsrl.evaluation.line_blocks import open_file, read_lines, read_object
 from banditsrl.evaluation.log import BATCH_ROWS
 from banditsrl.evaluation.log_options import PROPENSITY, LogOptions
@@ -100,7 +99,8 @@ def _make_block(table: TableRows, options: LogOptions, *, is_text: bool) -> RawB
         actions=actions,
         rewards=rewards,
         propensities=propensities,
-        pmf=_join_laws(by_action, broken) if by_action and pmf is None else pmf,
+        pmf=pmf,
+        pmf_columns=by_action if by_action and pmf is None else None,
         available=_parse_json(AVAILABLE, special.get(AVAILABLE), broken),
         certified=special.get(CERTIFIED),
         audited=special.get(AUDITED),
@@ -121,19 +121,6 @@ def _parse_json(name: str, values: list[Any] | None, broken: dict[int, str]) -> 
             parsed.append(None)
             broken.setdefault(at, f"{name} must be a list or an object, got {value!r}.")
     return parsed
-
-
-def _join_laws(
-    by_action: Mapping[str, list[Any]], broken: dict[int, str]
-) -> list[dict[str, float | None]]:
-    """Return one law per row, from one column per action."""
-    names, columns = list(by_action), []
-    for name, values in by_action.items():
-        numbers, odd = parse_numbers(f"{PMF_OF}{name}", values)
-        for at, sentence in odd.items():
-            broken.setdefault(at, sentence)
-        columns.append(numbers)
-    return [dict(zip(names, law, strict=True)) for law in zip(*columns, strict=True)]
 
 
 def _iterate_parquet(path: Path) -> Iterator[TableRows]:
