@@ -87,38 +87,48 @@ def fixed(rate: float) -> Any:
     return lambda *_: rate
 
 
-@pytest.mark.parametrize(
-    ("name", "settings", "n"),
-    [("linucb-disjoint", {}, 500), ("glrt-linucb", {"audit": 0.2, "glrt_scale": 0.01}, 700)],
-)
+ROUNDS = draw_rounds(500, seed=3)
+
+
+@pytest.fixture(scope="module")
+def policy() -> Any:
+    return banditsrl.make_policy("linucb-disjoint", banditsrl.Stream(N_COLUMNS, N_ACTIONS))
+
+
+@pytest.fixture(scope="module")
+def by_hand(policy: Any) -> tuple[list[int], Any]:
+    """Return the rows of ROUNDS that are accepted with seed 5, and the state after them."""
+    accepted, state, _ = replay_by_hand(policy, ROUNDS, 5, fixed(ROUNDS["propensities"].min()))
+    return accepted, state
+
+
 def test_a_replay_is_the_life_of_a_policy_that_is_driven_by_hand(
-    name: str, settings: dict[str, Any], n: int
+    policy: Any, by_hand: tuple[list[int], Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    policy = banditsrl.make_policy(name, banditsrl.Stream(N_COLUMNS, N_ACTIONS), **settings)
-    rounds = draw_rounds(n, seed=3)
-    found = replay_by_rejection(policy, make_log(rounds), seed=5)
-    accepted, state, _ = replay_by_hand(policy, rounds, 5, fixed(rounds["propensities"].min()))
+    monkeypatch.setattr("banditsrl.evaluation.log_life.CHUNK_ROWS", 128)  # so there are four
+    found = replay_by_rejection(policy, make_log(ROUNDS), seed=5)
+    accepted, state = by_hand
     assert found.n_accepted == len(accepted) > 20
-    assert found.value == pytest.approx(rounds["rewards"][accepted].mean(), abs=1e-12)
+    assert found.value == pytest.approx(ROUNDS["rewards"][accepted].mean(), abs=1e-12)
     assert same_state(found.state, state)
     assert found.cut_share == 0.0
-    if "audit" in settings:
-        assert float(state.audits.n_certified) > 5  # the case that the redraws are for
-        assert float(state.audits.n_audits) > 0
 
 
-def test_a_long_log_goes_through_in_several_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
-    policy = banditsrl.make_policy("linucb-disjoint", banditsrl.Stream(N_COLUMNS, N_ACTIONS))
-    log = make_log(draw_rounds(500, seed=3))
-    whole = replay_by_rejection(policy, log, seed=5)
-    monkeypatch.setattr("banditsrl.evaluation.log_life.CHUNK_ROWS", 64)
-    parts = replay_by_rejection(policy, log, seed=5)
-    assert (parts.n_accepted, parts.value) == (whole.n_accepted, whole.value)
-    assert same_state(parts.state, whole.state)
+def test_certified_and_audited_rounds_are_learned_as_in_life() -> None:
+    stream = banditsrl.Stream(N_COLUMNS, N_ACTIONS)
+    audited = banditsrl.make_policy("glrt-linucb", stream, audit=0.2, glrt_scale=0.01)
+    rounds = draw_rounds(500, seed=3)
+    found = replay_by_rejection(audited, make_log(rounds), seed=5)
+    accepted, state, _ = replay_by_hand(audited, rounds, 5, fixed(rounds["propensities"].min()))
+    assert found.n_accepted == len(accepted) > 20
+    assert same_state(found.state, state)
+    assert float(state.audits.n_certified) > 5
+    assert float(state.audits.n_audits) > 0
 
 
-def test_on_an_even_log_rows_are_accepted_where_the_policy_plays_what_was_logged() -> None:
-    policy = banditsrl.make_policy("linucb-disjoint", banditsrl.Stream(N_COLUMNS, N_ACTIONS))
+def test_on_an_even_log_rows_are_accepted_where_the_policy_plays_what_was_logged(
+    policy: Any,
+) -> None:
     rounds = draw_rounds(300, seed=4, even=True)
     found = replay_by_rejection(policy, make_log(rounds), seed=1)
     assert found.rate == pytest.approx(1 / N_ACTIONS)
@@ -130,8 +140,7 @@ def test_on_an_even_log_rows_are_accepted_where_the_policy_plays_what_was_logged
     assert agrees <= found.n_accepted <= agrees + unsure
 
 
-def test_the_doubly_robust_form_is_its_formula() -> None:
-    policy = banditsrl.make_policy("linucb-disjoint", banditsrl.Stream(N_COLUMNS, N_ACTIONS))
+def test_the_doubly_robust_form_is_its_formula(policy: Any) -> None:
     rounds = draw_rounds(400, seed=6)
 
     class Guess:
@@ -183,8 +192,9 @@ def live_rewards(policy: Any, n_rounds: int, n_lives: int) -> Any:
 
 def test_over_many_logs_a_replay_earns_what_the_policy_earns_in_life() -> None:
     """An even log would show nothing: this one prefers bad actions in some contexts."""
-    n_rounds, n_logs = 25, 300
-    policy = banditsrl.make_policy("egreedy", banditsrl.Stream(N_COLUMNS, N_ACTIONS))
+    n_rounds, n_logs = 25, 250
+    stream = banditsrl.Stream(N_COLUMNS, N_ACTIONS)
+    policy = banditsrl.make_policy("egreedy", stream)  # its phases only undo rounding
     lived = live_rewards(policy, n_rounds, 3000).mean(axis=1)
     replayed, logged = [], []
     for seed in range(n_logs):
@@ -201,22 +211,20 @@ def test_over_many_logs_a_replay_earns_what_the_policy_earns_in_life() -> None:
     assert abs(np.mean(logged) - lived.mean()) > 6 * error
 
 
-def test_the_range_of_rewards_gives_an_interval_that_holds_at_all_rows() -> None:
-    policy = banditsrl.make_policy("linucb-disjoint", banditsrl.Stream(N_COLUMNS, N_ACTIONS))
-    rounds = draw_rounds(500, seed=3)
-    rounds["rewards"] = (rounds["rewards"] > 0).astype(float)
+def test_the_range_of_rewards_gives_an_interval_that_holds_at_all_rows(policy: Any) -> None:
+    rounds = {**ROUNDS, "rewards": (ROUNDS["rewards"] > 0).astype(float)}
     plain = replay_by_rejection(policy, make_log(rounds))
     assert (plain.always_low, plain.always_high) == (-np.inf, np.inf)
     found = replay_by_rejection(policy, make_log(rounds), reward_range=(0.0, 1.0))
     assert 0.0 <= found.always_low < found.low < found.value < found.high < found.always_high <= 1
 
 
-def test_a_learning_curve_holds_the_mean_reward_of_the_first_rounds() -> None:
-    policy = banditsrl.make_policy("linucb-disjoint", banditsrl.Stream(N_COLUMNS, N_ACTIONS))
-    rounds = draw_rounds(500, seed=3)
-    found = replay_by_rejection(policy, make_log(rounds), seed=5)
-    accepted, _, _ = replay_by_hand(policy, rounds, 5, fixed(rounds["propensities"].min()))
-    earned = rounds["rewards"][accepted]
+def test_a_learning_curve_holds_the_mean_reward_of_the_first_rounds(
+    policy: Any, by_hand: tuple[list[int], Any]
+) -> None:
+    found = replay_by_rejection(policy, make_log(ROUNDS), seed=5)
+    accepted, _ = by_hand
+    earned = ROUNDS["rewards"][accepted]
     before = 0
     for n, mean, recent in zip(*found.curve, strict=True):
         assert mean == pytest.approx(earned[:n].mean())
@@ -225,8 +233,7 @@ def test_a_learning_curve_holds_the_mean_reward_of_the_first_rounds() -> None:
     assert before == len(accepted)
 
 
-def test_a_log_that_cannot_be_replayed_is_refused_with_the_row() -> None:
-    policy = banditsrl.make_policy("linucb-disjoint", banditsrl.Stream(N_COLUMNS, N_ACTIONS))
+def test_a_log_that_cannot_be_replayed_is_refused_with_the_row(policy: Any) -> None:
     rounds = draw_rounds(50, seed=3)
     unknown = Log.from_arrays(**{**rounds, "propensities": None}, n_actions=N_ACTIONS)
     with pytest.raises(InvalidArgument, match="to replay a log, got nan in row 1"):

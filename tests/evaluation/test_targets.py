@@ -67,11 +67,8 @@ def test_even_play_and_one_action_respect_what_is_available(log: Log) -> None:
     assert np.array_equal(LoggedTarget().pmf(batch), batch.pmf)
 
 
-@pytest.mark.parametrize("settings", [{}, {"audit": 0.2, "glrt_scale": 0.01}])
-def test_the_law_of_a_policy_is_that_of_single_calls_of_act(
-    log: Log, settings: dict[str, Any]
-) -> None:
-    policy = banditsrl.make_policy("glrt-linucb", STREAM, **settings)
+def test_the_law_of_a_policy_is_that_of_single_calls_of_act(log: Log) -> None:
+    policy = banditsrl.make_policy("glrt-linucb", STREAM, audit=0.2, glrt_scale=0.01)
     state = banditsrl.Agent.from_log(policy, **draw_rounds(200, seed=7)).state
     batch = log.collect()
     laws = PolicyTarget(policy, state).pmf(batch)
@@ -80,8 +77,13 @@ def test_the_law_of_a_policy_is_that_of_single_calls_of_act(
     for i in [*range(40), *range(N - 40, N)]:  # both blocks
         single = act(state, batch.contexts[i], batch.available[i], key)
         assert np.allclose(laws[i], single.pmf, atol=1e-12)
-    if settings:
-        assert ((laws > 0) & (laws < 0.2)).any()  # audits are part of the law
+    assert ((laws > 0) & (laws < 0.2)).any()  # audits are part of the law
+    assert (laws.max(axis=1) == 1.0).any()  # and not every round is certified
+    share = PolicyTarget(policy, state, even_share=0.3).pmf(batch)
+    even = batch.available / batch.available.sum(axis=1, keepdims=True)
+    sure = laws.max(axis=1) < 1.0
+    assert np.allclose(share[sure], laws[sure])
+    assert np.allclose(share[~sure], 0.7 * laws[~sure] + 0.3 * even[~sure])
 
 
 def test_the_greedy_law_plays_the_largest_prediction(log: Log, agent: banditsrl.Agent) -> None:

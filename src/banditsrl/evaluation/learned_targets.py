@@ -17,7 +17,7 @@ from banditsrl.core.adapters import as_policy
 from banditsrl.core.policy import AnyPolicy, Policy, State
 from banditsrl.errors import InvalidArgument
 from banditsrl.evaluation.log import Log, LogBatch
-from banditsrl.evaluation.log_batches import join_batches
+from banditsrl.evaluation.log_batches import join_batches, take_rows
 from banditsrl.evaluation.policy_targets import PolicyTarget, check_sizes
 from banditsrl.evaluation.row_folds import SAMPLE_SALT, fold_of, hash_rows
 from banditsrl.serving.warm_start import warm_start
@@ -42,7 +42,7 @@ class LearnedTarget:
         for fold, target in enumerate(self.folds):
             mine = folds == fold
             if mine.any():
-                laws[mine] = target.pmf(pick_rows(batch, mine))
+                laws[mine] = target.pmf(take_rows(batch, mine))
         return laws
 
 
@@ -84,7 +84,7 @@ def learn_target(
     for fold in range(folds):
         # The same capacity for every fold: then the training is compiled once.
         room = max(sizes) - sizes[fold]
-        others = pick_rows(rounds, mine != fold)
+        others = take_rows(rounds, mine != fold)
         state = _learn(adapted, others, fold=fold, room=room, weighting=weighting, seed=seed)
         targets.append(PolicyTarget(adapted, state, n_actions=n_actions, greedy=chosen, seed=seed))
     return LearnedTarget(f"learned:{adapted.display_name}" if name is None else name, targets)
@@ -120,13 +120,7 @@ def _sample(log: Log, share: float) -> Iterator[LogBatch]:
     limit = share * 2.0**64
     for batch in log.batches():
         mine = hash_rows(batch.rows, SAMPLE_SALT) < limit
-        yield batch if share >= 1.0 else pick_rows(batch, mine)
-
-
-def pick_rows(batch: LogBatch, mine: NDArray[Any] | slice) -> LogBatch:
-    """Return some rows of a batch."""
-    parts: list[Any] = [None if part is None else part[mine] for part in batch]
-    return LogBatch(*parts)
+        yield batch if share >= 1.0 else take_rows(batch, mine)
 
 
 def predicts(policy: Policy[Any], n_columns: int) -> bool:

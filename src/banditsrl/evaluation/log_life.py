@@ -19,6 +19,7 @@ from banditsrl.core.policy import Policy, State
 from banditsrl.errors import InvalidArgument
 from banditsrl.evaluation.acceptance_rates import AcceptanceRate
 from banditsrl.evaluation.log import LogBatch
+from banditsrl.evaluation.log_batches import take_rows
 from banditsrl.evaluation.policy_targets import pad_masks
 from banditsrl.evaluation.replay_rounds import (
     ReplayLife,
@@ -108,9 +109,7 @@ class LogLife:
             wanted = 2 ** int(np.ceil(np.log2(max(len(batch.rows), 1))))
             self._size = min(max(wanted, 64), CHUNK_ROWS)
         for first in range(0, len(batch.rows), self._size):
-            some = LogBatch(
-                *(None if part is None else part[first : first + self._size] for part in batch)
-            )
+            some = take_rows(batch, slice(first, first + self._size))
             yield some, self._visit_chunk(some)
 
     @in_float64

@@ -81,9 +81,8 @@ class PolicyTarget:
         missing = BLOCK_ROWS - len(arrays[0])
         full = [np.pad(array, [(0, missing)] + [(0, 0)] * (array.ndim - 1)) for array in arrays]
         full[1][BLOCK_ROWS - missing :] = True
-        found = _find_laws(
-            self._parts, self._state, *full, self._key, self._share, greedy=self._greedy
-        )
+        rest = (self._key, self._share)
+        found = _find_laws(self._parts, self._state, tuple(full), *rest, greedy=self._greedy)
         return np.asarray(found)[: BLOCK_ROWS - missing]
 
 
@@ -91,14 +90,13 @@ class PolicyTarget:
 def _find_laws(
     parts: Partitioned[Policy[Any]],
     state: State,
-    contexts: Array,
-    masks: Array,
-    rows: Array,
+    rows: tuple[Any, ...],
     key: Array,
-    share: Array,
+    share: Any,
     *,
     greedy: bool,
 ) -> Array:
+    """Return the laws of rows of a context, a mask and a number, (n, n_slots)."""
     policy = parts.combine()
 
     def find_law(context: Context, mask: Array, row: Array) -> Array:
@@ -109,7 +107,7 @@ def _find_laws(
         even = jnp.where(is_certain, 0.0, share)
         return (1.0 - even) * choice.pmf + even * uniform_over(mask)
 
-    laws: Array = jax.vmap(find_law)(contexts, masks, rows)
+    laws: Array = jax.vmap(find_law)(*rows)
     return laws
 
 

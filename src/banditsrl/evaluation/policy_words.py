@@ -1,4 +1,4 @@
-"""How does a line of text name a policy for a log? By its registered name, and settings after it."""
+"""How does a text name a policy for a log? By its registered name, with settings after it."""
 
 import json
 from typing import Any

@@ -189,8 +189,9 @@ def draw_given_action(policy: Policy[Any], state: State, row: ReplayRow, key: Ar
     nothing = blank._replace(action=blank.action - 1)  # no action, so that one is drawn
     _, choice = jax.lax.while_loop(differs, again, (zero, nothing))
     same = choice.action == row.action
-    return choice._replace(
+    known: Choice = choice._replace(
         action=row.action.astype(choice.action.dtype),
         certified=choice.certified & same,
         audited=jnp.asarray(choice.audited) & same,
     )
+    return known

@@ -8,7 +8,7 @@ policies that learn while they are judged, see `rejection_replay`.
 """
 
 from collections.abc import Callable
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -100,7 +100,18 @@ def _even(chosen: NDArray[np.bool_]) -> NDArray[np.float64]:
     return np.asarray(chosen / chosen.sum(axis=1, keepdims=True))
 
 
-def make_target(words: str, log: Log, *, seed: int = 0) -> Target:
+class TargetSource(NamedTuple):
+    """What a target may be made from."""
+
+    log: Log
+    store: str | None
+    loop: str | None
+    seed: int
+
+
+def make_target(
+    words: str, log: Log, *, store: str | None = None, loop: str | None = None, seed: int = 0
+) -> Target:
     """Return the target that a text describes.
 
     Args:
@@ -112,66 +123,72 @@ def make_target(words: str, log: Log, *, seed: int = 0) -> Target:
             - ``learned:POLICY``: the policy after it has learned from the other folds of the log,
               with the law that plays what it predicts to be best (see `learn_target`);
             - ``state:POLICY:FILE``: the policy in the state that `Agent.save` wrote to the file;
-            - ``version:N``: model version N of the loop whose store the log was read from;
-              ``version:N:URL`` takes the version from another store.
+            - ``version:N``: model version N of a loop.
 
             Settings of a policy follow its name: ``learned:linucb-disjoint,ucb_scale=0.2``.
         log: The log on which the target will be judged.
+        store: Path or URL of the store that has the model versions; by default the file that the
+            log was read from.
+        loop: Name of the loop in that store, if it has several.
         seed: Seed of what the target draws while it learns.
     """
     kind, _, rest = str(words).partition(":")
-    make = TARGET_KINDS[kind]
-    return make(rest, log, seed)
+    return TARGET_KINDS[kind](rest, TargetSource(log, store, loop, seed))
 
 
-TargetMaker = Callable[[str, Log, int], Target]
+TargetMaker = Callable[[str, TargetSource], Target]
 
 TARGET_KINDS: Registry[TargetMaker] = Registry("target")
 
 
 @TARGET_KINDS.named("uniform")
-def _make_uniform(rest: str, log: Log, seed: int) -> Target:
-    del seed
+def _make_uniform(rest: str, source: TargetSource) -> Target:
     _refuse_more("uniform", rest)
-    return UniformTarget(log.schema.n_actions)
+    return UniformTarget(source.log.schema.n_actions)
 
 
 @TARGET_KINDS.named("always")
-def _make_constant(rest: str, log: Log, seed: int) -> Target:
-    del seed
-    index = _find_action(rest, log.schema)
-    return ConstantTarget(index, log.schema.n_actions, name=f"always:{rest}")
+def _make_constant(rest: str, source: TargetSource) -> Target:
+    index = _find_action(rest, source.log.schema)
+    return ConstantTarget(index, source.log.schema.n_actions, name=f"always:{rest}")
 
 
 @TARGET_KINDS.named("logged")
-def _make_logged(rest: str, log: Log, seed: int) -> Target:
-    del log, seed
+def _make_logged(rest: str, source: TargetSource) -> Target:
+    del source
     _refuse_more("logged", rest)
     return LoggedTarget()
 
 
 @TARGET_KINDS.named("learned")
-def _make_learned(rest: str, log: Log, seed: int) -> Target:
-    return learn_target(read_policy(rest, log.schema), log, name=f"learned:{rest}", seed=seed)
+def _make_learned(rest: str, source: TargetSource) -> Target:
+    return learn_target(
+        read_policy(rest, source.log.schema), source.log, name=f"learned:{rest}", seed=source.seed
+    )
 
 
 @TARGET_KINDS.named("state")
-def _make_saved(rest: str, log: Log, seed: int) -> Target:
+def _make_saved(rest: str, source: TargetSource) -> Target:
     policy, _, path = rest.partition(":")
     if not path:
         raise InvalidArgument(f"target 'state' must be state:POLICY:FILE, got 'state:{rest}'.")
-    built = read_policy(policy, log.schema)
-    n_actions = log.schema.n_actions
-    return load_agent_target(path, built, n_actions=n_actions, name=f"state:{rest}", seed=seed)
+    built = read_policy(policy, source.log.schema)
+    sizes = {"n_actions": source.log.schema.n_actions, "seed": source.seed}
+    return load_agent_target(path, built, name=f"state:{rest}", **sizes)
 
 
 @TARGET_KINDS.named("version")
-def _make_version(rest: str, log: Log, seed: int) -> Target:
-    number, _, url = rest.partition(":")
-    if not number.isdecimal():
+def _make_version(rest: str, source: TargetSource) -> Target:
+    if not rest.isdecimal():
         raise InvalidArgument(f"target 'version' must be version:N, got 'version:{rest}'.")
-    n_actions = log.schema.n_actions
-    return open_version(url or log.name, int(number), n_actions=n_actions, seed=seed)
+    path, _, loop = source.log.name.partition(", loop ")  # how a log of a store is called
+    return open_version(
+        path if source.store is None else source.store,
+        int(rest),
+        loop=source.loop or loop or None,
+        n_actions=source.log.schema.n_actions,
+        seed=source.seed,
+    )
 
 
 def _refuse_more(kind: str, rest: str) -> None:

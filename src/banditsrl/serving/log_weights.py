@@ -31,6 +31,9 @@ WEIGHTINGS = ("none", "ips", "thinned")
 LARGEST_WEIGHT = 10.0
 """Default limit of a weight: a row counts for at most ten rows of an even log."""
 
+ROUNDING = 1e-9
+"""Numbers that differ by less than this, relative to one, are equal."""
+
 SHOWN_ACTIONS = 5
 """Actions that a sentence lists."""
 
@@ -62,21 +65,19 @@ def weigh_log(
         rng: Draws the rows.
     """
     one_of("weighting", weighting, WEIGHTINGS)
-    untried = _describe_untried(actions, n_actions)
-    known = None if propensities is None else _check_propensities(propensities, len(actions))
+    n, untried = len(actions), _describe_untried(actions, n_actions)
+    known = None if propensities is None else _check_propensities(propensities, n)
     if weighting == "none":
-        return WeighedLog(
-            np.arange(len(actions)), f"{_describe_plain(known, len(actions))}{untried}"
-        )
+        return WeighedLog(np.arange(n), f"{_describe_plain(known, n)}{untried}")
     if known is None:
         raise InvalidArgument(f"propensities must be given for weighting {weighting!r}, got None.")
     largest = at_least("largest_weight", largest_weight, 1.0)
-    weights = np.minimum(1.0 / (n_actions * known), largest)
+    full = 1.0 / (n_actions * known)
     choose = _resample if weighting == "ips" else _thin
-    places = choose(weights, rng)
-    n_cut = int((1.0 / (n_actions * known) > largest * (1.0 + 1e-12)).sum())
-    note = f"{_describe_weights(weighting, places, len(actions))}{_describe_cut(n_cut, len(actions), largest)}"
-    return WeighedLog(places, f"{note}{untried}")
+    places = choose(np.minimum(full, largest), rng)
+    n_cut = int((full > largest * (1.0 + ROUNDING)).sum())
+    kept, cut = _describe_weights(weighting, places, n), _describe_cut(n_cut, n, largest)
+    return WeighedLog(places, f"{kept}{cut}{untried}")
 
 
 def _resample(weights: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.int64]:
@@ -88,12 +89,12 @@ def _resample(weights: NDArray[np.float64], rng: np.random.Generator) -> NDArray
     size = max(int(weights.sum() ** 2 / (weights**2).sum()), 1)
     marks = (np.arange(size) + rng.random()) / size * weights.sum()
     places = np.searchsorted(np.cumsum(weights), marks, side="right")
-    return np.minimum(places, len(weights) - 1).astype(np.int64)
+    return np.asarray(np.minimum(places, len(weights) - 1), dtype=np.int64)
 
 
 def _thin(weights: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.int64]:
     """Keep each row with a probability in proportion to its weight; the heaviest always stay."""
-    return np.flatnonzero(rng.random(len(weights)) * weights.max() < weights)
+    return np.asarray(np.flatnonzero(rng.random(len(weights)) * weights.max() < weights))
 
 
 def _check_propensities(propensities: Any, n: int) -> NDArray[np.float64]:
@@ -112,11 +113,9 @@ def _check_propensities(propensities: Any, n: int) -> NDArray[np.float64]:
 
 
 def _describe_plain(propensities: NDArray[np.float64] | None, n: int) -> str:
-    even = propensities is not None and np.ptp(propensities) <= 1e-9
+    even = propensities is not None and np.ptp(propensities) <= ROUNDING
     if even:
-        return (
-            f"All {n:,} logged rounds count once; actions were played evenly, so none is favoured."
-        )
+        return f"All {n:,} logged rounds count once; all actions were played evenly."
     return (
         f"All {n:,} logged rounds count once: predictions are biased if the logging policy used "
         "what the contexts do not contain, and fit best where it liked the action."
