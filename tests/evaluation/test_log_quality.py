@@ -76,7 +76,7 @@ def test_a_column_is_divided_by_values_or_by_quarters() -> None:
     labels = [s.label for s in divide_column(np.array([0.0, 2.0, 2.0]), "city", 0)]
     assert labels == ["city = 0", "city = 2"]
     quarters = divide_column(np.arange(100.0), "age", 0)
-    assert [s.label for s in quarters][0] == "age < 24.8"
+    assert quarters[0].label == "age < 24.8"
     sizes = [s.holds(np.arange(100.0)[:, None]).sum() for s in quarters]
     assert sizes == [25, 25, 25, 25]
     assert divide_column(np.ones(5), "constant", 0) == ()
@@ -191,3 +191,16 @@ def test_without_a_law_only_rounds_of_probability_one_are_known_to_lack_support(
     batch = make_log(4, propensities=[1.0, 0.5, 1.0, 0.2], pmf=None, actions=[0, 0, 1, 2]).collect()
     law = np.tile([0.7, 0.2, 0.1], (4, 1))
     assert find_unsupported(batch, law) == pytest.approx([0.3, 0.0, 0.8, 0.0])
+
+
+def test_without_laws_an_action_that_was_never_played_cannot_be_judged() -> None:
+    rng = np.random.default_rng(2)
+    two = {"actions": rng.integers(2, size=2000), "propensities": np.full(2000, 0.5), "pmf": None}
+    found = examine_log(make_log(**two), FixedTarget([0.45, 0.45, 0.1]))
+    assert found.overlap is not None
+    assert found.overlap.unsupported == pytest.approx(0.1)
+    assert "could not be played in 10.0% of the rounds" in str(found.refusal)
+    known = np.tile([0.5, 0.5 - 1e-9, 1e-9], (2000, 1))
+    tried = examine_log(make_log(**{**two, "pmf": known}), FixedTarget([0.45, 0.45, 0.1]))
+    assert tried.overlap is not None
+    assert tried.overlap.unsupported == 0.0

@@ -42,7 +42,8 @@ class TargetOverlap:
         mean_weight_error: Its standard error.
         largest_weight: Largest weight.
         heavy_share: Share of all weight in the heaviest hundredth of the rounds.
-        unsupported: Share of the target's play on actions that could not be played.
+        unsupported: Share of the target's play on actions that could not be played: those of
+            probability zero, or those that the log never played if it has no laws.
         never_tried: Share of the target's play where the log has no round of that action, in the
             whole log or in the segments of one column.
         never_tried_where: The segment and the action with the largest part of it, in words.
@@ -77,7 +78,7 @@ class OverlapTally:
     def __init__(self, target: str, n_actions: int, n_segments: int) -> None:
         self._target, self._n = target, 0
         self._wanted = np.zeros((1 + n_segments, n_actions))  # the whole log comes first
-        self._unsupported = 0.0
+        self._unsupported, self._has_laws = 0.0, True
         self._weights: list[Floats] = []
 
     def add(self, batch: LogBatch, pmf: Floats, members: NDArray[np.bool_]) -> Floats:
@@ -87,6 +88,7 @@ class OverlapTally:
         self._wanted[0] += pmf.sum(0)
         for j in range(members.shape[1]):
             self._wanted[1 + j] += pmf[members[:, j]].sum(0)
+        self._has_laws &= batch.pmf is not None
         wanted = pmf[np.arange(n), batch.actions]
         self._unsupported += float(find_unsupported(batch, pmf).sum())
         with np.errstate(divide="ignore", invalid="ignore"):  # 0 / 0 is no weight at all
@@ -121,11 +123,15 @@ class OverlapTally:
             mean_weight_error=float(weights.std() / np.sqrt(n)) if self._n else 0.0,
             largest_weight=float(weights.max(initial=0.0)),
             heavy_share=float(heaviest.sum()) / total if total > 0 else 0.0,
-            unsupported=self._unsupported / n,
+            unsupported=max(self._unsupported, self._find_unknown(counts[0])) / n,
             never_tried=never / n,
             never_tried_where=where,
             wanted=tuple((self._wanted[0] / n).tolist()),
         )
+
+    def _find_unknown(self, plays: Floats) -> float:
+        """Return the mass on actions of which nothing shows that they could be played."""
+        return 0.0 if self._has_laws else float(self._wanted[0][plays == 0].sum())
 
     def _find_never_tried(
         self, counts: Floats, actions: tuple[str, ...], segments: tuple[tuple[str, str], ...]
