@@ -11,7 +11,6 @@ import banditsrl
 from banditsrl.errors import InvalidArgument, NotFound, StateFileError, UnknownName
 from banditsrl.evaluation.learned_targets import learn_target
 from banditsrl.evaluation.log import Log
-from banditsrl.evaluation.loop_targets import open_version
 from banditsrl.evaluation.policy_targets import BLOCK_ROWS, PolicyTarget
 from banditsrl.evaluation.row_folds import fold_of
 from banditsrl.evaluation.targets import (
@@ -201,13 +200,15 @@ def test_a_model_version_has_the_law_that_the_loop_plays(tmp_path: Path) -> None
     }
     url = str(tmp_path / "offers.db")
     with banditsrl.Loop.create(url, config) as loop:
-        decision = loop.decide({"age": 0.3})
-        features = [loop._engine.encoder.encode({"age": 0.3}, [])]
-    batch = Log.from_arrays(contexts=features, actions=[0], rewards=[0.0], n_actions=3).collect()
-    target = open_version(url, 0, n_actions=3)
+        first = loop.decide({"age": 0.3})
+        loop.reward(first.id, 1.0)
+        second = loop.decide({"age": 0.5}, available=["red", "blue"])
+        loop.reward(second.id, 0.0)
+    log = Log.read(url)
+    target = make_target("version:0", log)
     assert target.name == "version:0"
-    assert target.pmf(batch)[0].tolist() == pytest.approx(
-        [decision.pmf[a] for a in config["actions"]]
-    )
+    laws = target.pmf(log.collect())
+    assert laws[0].tolist() == pytest.approx([first.pmf[name] for name in log.schema.actions])
+    assert laws[1].tolist() == [0.5, 0.0, 0.5]  # version 0 has learned nothing
     with pytest.raises(NotFound, match="There is no model version 4"):
-        open_version(url, 4)
+        make_target("version:4", log, store=url, loop="offers")
