@@ -26,6 +26,7 @@ import banditsrl
 
 SHORT = {
     "constant_regret": "--problems wheel --horizon 200 --seeds 1",
+    "estimators": "--quick",
     "findings": "--problems vardim-no-hls",
     "findings_networks": "--problems wheel --horizon 200 --seeds 2 --workers 1 --only {label}",
     "gate": "--quick",

@@ -194,3 +194,16 @@ def test_requests_that_cannot_be_judged_are_refused(store: Path) -> None:
         unbounded = replace(config, reward=replace(config.reward, low=None, high=None))
         with pytest.raises(InvalidArgument, match="range must be given in the reward settings"):
             judge_version(opened, unbounded, 2, "better:0")
+
+
+def test_evaluate_reads_the_store_and_its_versions(store: Path) -> None:
+    """All rounds are of version 1, so the gate of `evaluate` sees what that of the loop sees."""
+    words = ("--target", "version:2", "--estimator", "ips", "--gate", "better:0.01", "--json")
+    result = CliRunner().invoke(
+        app, ["evaluate", str(store), *words, "--reward-range", "0", "1"], catch_exceptions=False
+    )
+    found, verdict = json.loads(result.stdout)["gate"], judge(store, 2, "better:0.01").verdict
+    assert result.exit_code == 0
+    assert found["n"] == verdict.n
+    assert found["low"] == pytest.approx(verdict.low)
+    assert found["difference"] == pytest.approx(verdict.difference)

@@ -37,7 +37,7 @@ from banditsrl.errors import InvalidArgument
 from banditsrl.evaluation.acceptance_rates import AcceptanceRate, fixed_rate, rate_by_quantile
 from banditsrl.evaluation.log import Log, LogBatch
 from banditsrl.evaluation.log_life import LogLife, check_propensities
-from banditsrl.evaluation.mean_intervals import skewed_t_interval
+from banditsrl.evaluation.mean_intervals import student_interval
 from banditsrl.evaluation.policy_targets import check_sizes
 from banditsrl.evaluation.replay_estimates import (
     ReplayedRows,
@@ -92,7 +92,7 @@ def replay_by_rejection(
             "log must have rounds that the policy would have played, got none in "
             f"{len(found.rewards)} rows."
         )
-    low, high = skewed_t_interval(earned, level=level)
+    low, high = student_interval(earned, level=level)
     always = always_mean(earned, reward_range, level=level)
     stderr = float(earned.std(ddof=1) / math.sqrt(len(earned))) if len(earned) > 1 else math.inf
     return ReplayEstimate(
@@ -147,7 +147,7 @@ def replay_doubly_robust(
     value = float((rates * terms).sum() / rates.sum())
     # sum_k c_k (R_k - mu_k) is a martingale; differences between the mu_k only widen the interval.
     errors = rates * (terms - value) / rates.mean()
-    low, high = skewed_t_interval(value + errors, level=level)
+    low, high = student_interval(value + errors, level=level)
     return ReplayEstimate(
         name=as_policy(policy).display_name if name is None else name,
         value=value,
