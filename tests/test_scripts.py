@@ -35,6 +35,7 @@ SHORT = {
     "open_bandit": "--quick",
     "overhead": "--horizon 100 --runs 10",
     "parity": "--first-seed 0 --seeds 4",
+    "read_logs": "--quick",
     "trust": "--quick",
     "tuning": "--problems notes --horizon 200 --seeds 1",
     "watched": "--seeds 2",

@@ -174,3 +174,20 @@ def test_a_loop_is_chosen_by_its_name(tmp_path: Path) -> None:
 def test_a_password_is_not_shown() -> None:
     log = Log.read("postgresql://ann:secret@db.example/offers?x=1", loop="offers")
     assert log.name == "db.example/offers, loop offers"
+
+
+def test_a_loop_in_postgresql_is_read_by_its_url() -> None:
+    pytest.importorskip("psycopg", reason="The package psycopg is not installed.")
+    from postgres_server import MISSING, find_programs, run_postgres
+
+    if find_programs() is None:
+        pytest.skip(MISSING)
+    with run_postgres(syncs=False) as server:
+        url = server.new_database()
+        with Loop.create(url, CONFIG, warm_up=False) as loop:
+            for k in range(3):
+                loop.reward(loop.decide({"age": float(k)}).id, k / 2)
+            loop.flush()
+        rounds = Log.read(url, loop="offers").collect()
+    assert rounds.contexts[:, 0].tolist() == [0.0, 1.0, 2.0]
+    assert rounds.rewards.tolist() == [0.0, 0.5, 1.0]

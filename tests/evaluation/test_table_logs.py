@@ -12,7 +12,7 @@ from banditsrl import Log
 from banditsrl.errors import InvalidArgument, InvalidType
 from banditsrl.evaluation import log as log_room
 from banditsrl.evaluation import table_logs
-from banditsrl.evaluation.row_coding import encode_column
+from banditsrl.evaluation.column_coding import encode_column
 from banditsrl.live.loop_columns import read_columns
 from banditsrl.problems.stream_columns import Column, encode_rows
 
@@ -282,8 +282,12 @@ def test_a_column_of_several_kinds_is_refused(tmp_path: Path) -> None:
     rows = [{"x": k, "action": "a", "reward": 1.0} for k in range(150)]
     rows[120]["x"] = "many"
     for ending in ("csv", "jsonl"):
+        path = write_rows(tmp_path / f"mixed.{ending}", rows)
         with pytest.raises(InvalidArgument, match="row 121: x must hold numbers, flags or texts"):
-            Log.read(write_rows(tmp_path / f"mixed.{ending}", rows)).collect()
+            Log.read(path).collect()
+        log = Log.read(path, columns={"x": "number"}, skip_bad=True)
+        assert len(log.collect().rows) == 149
+        assert log.skipped.first == f"{path}: row 121: x must be a number, got 'many'."
     rows[120]["x"] = [1, 2]
     with pytest.raises(InvalidArgument, match=r"row 121: x must hold .* got \[1, 2\] \(list\)"):
         Log.read(write_rows(tmp_path / "nested.jsonl", rows)).collect()

@@ -62,11 +62,11 @@ class ColumnFinder:
         self._most = MOST_DECLARED if as_category else MOST_VALUES
         self._values: set[Any] = set()  # different texts, until there are too many
         self._kinds: dict[str, tuple[int, Any]] = {}  # the first row and value of each kind
-        self._is_missing, self._is_text = False, False
+        self._is_missing = False
 
     def add(self, rows: list[int], values: list[Any], *, is_text: bool) -> None:
         """Look at the values of more rows; texts may stand for values of any kind."""
-        self._is_text, types = is_text, set(map(type, values))
+        types = set(map(type, values))
         self._is_missing = self._is_missing or type(None) in types or _has_nan(values, types)
         collects = is_text or self._as_category or str in types
         found = {v for v in values if v is not None} if collects and types <= PLAIN else set()
@@ -89,10 +89,10 @@ class ColumnFinder:
 
     def decide(self, source: str, *, zero_if_missing: bool) -> LoopColumn:
         """Return the column, or refuse it if its kind cannot be told."""
-        kinds, few = set(self._kinds), len(self._values) <= self._most
-        if self._as_category or kinds == {"text"} or (self._is_text and len(kinds) > 1 and few):
+        kinds = set(self._kinds)
+        if self._as_category or kinds == {"text"}:
             return self._category(source)
-        if kinds > {"text"} or len(kinds) > 1 or not kinds <= {"number", "flag"}:
+        if len(kinds) > 1 or not kinds <= {"number", "flag"}:
             self._refuse_mixture(source)
         default = 0.0 if zero_if_missing or not self._is_missing else None
         kind = "flag" if kinds == {"flag"} else "number"

@@ -1,4 +1,4 @@
-"""How is Vowpal Wabbit's dsjson read and written? One event per line, its actions in `_multi`.
+"""How is Vowpal Wabbit's dsjson read? One event per line, its actions in `_multi`.
 
 | field | meaning |
 |---|---|
@@ -13,17 +13,13 @@
 A deferred event must have been activated. Events with several slots are refused.
 """
 
-import json
 from collections.abc import Iterator, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any, BinaryIO
-
-import numpy as np
+from typing import Any
 
 from banditsrl.errors import InvalidArgument
 from banditsrl.evaluation.line_blocks import read_lines, read_object
-from banditsrl.evaluation.log import Log, LogBatch, LogSchema
 from banditsrl.evaluation.log_options import LogOptions
 from banditsrl.evaluation.row_source import RowSource
 from banditsrl.evaluation.slot_events import (
@@ -213,42 +209,3 @@ def _flatten_list(prefix: str, values: list[Any], found: dict[str, Any]) -> None
             found[f"{prefix}={value}"] = True
         elif value is not None:
             found[f"{prefix}[{at}]"] = value
-
-
-def write_dsjson(stream: BinaryIO, log: Log) -> int:
-    """Write a log as events, with one tag per action, and return how many there are."""
-    schema, n = log.schema, 0
-    odd = [name for name in schema.columns if name.startswith("_")]
-    if odd:
-        raise InvalidArgument(f"columns in dsjson must not begin with _, got {odd[0]!r}.")
-    for batch in log.batches():
-        for at in range(len(batch.rows)):
-            stream.write(json.dumps(_make_event(batch, at, schema)).encode() + b"\n")
-        n += len(batch.rows)
-    return n
-
-
-def _make_event(batch: LogBatch, at: int, schema: LogSchema) -> dict[str, Any]:
-    mask = None if batch.available is None else batch.available[at]
-    present = range(schema.n_actions) if mask is None else [int(k) for k in np.flatnonzero(mask)]
-    slots = {action: slot for slot, action in enumerate(present, 1)}
-    played = int(batch.actions[at])
-    order = [played, *(action for action in present if action != played)]
-    law = None if batch.pmf is None else [float(batch.pmf[at, action]) for action in order]
-    context: dict[str, Any] = dict(zip(schema.columns, batch.contexts[at].tolist(), strict=True))
-    names = [schema.actions[action] for action in present]
-    context["_multi"] = [{"_tag": name, "action": {name: 1}} for name in names]
-    known = not np.isnan(batch.propensities[at])
-    event = {
-        "_label_cost": 0.0 - float(batch.rewards[at]),
-        "_label_probability": float(batch.propensities[at]) if known else None,
-        "_label_Action": slots[played],
-        "_labelIndex": slots[played] - 1,
-        "Version": "1",
-        "EventId": str(batch.rows[at]),
-        "a": [slots[action] for action in order],
-        "c": context,
-        "p": law,
-        "VWState": {"m": "N/A"},
-    }
-    return {name: value for name, value in event.items() if value is not None}

@@ -78,8 +78,7 @@ class LogSource(Protocol):
 class Log:
     """Rounds that somebody else decided: what was seen, played, and earned.
 
-    A log is read again from its source whenever it is gone through, in batches, so it may be larger
-    than memory. Use `Log.read` for a file or a store, and `Log.from_arrays` for arrays.
+    A log is read from its source again whenever it is gone through, so it may exceed memory.
 
     Example:
         >>> log = Log.from_arrays(

@@ -75,13 +75,27 @@ def _find_defects(batch: LogBatch, schema: LogSchema) -> dict[int, str]:
         for at in np.flatnonzero(bad):
             defects.setdefault(int(at), describe(int(at)))
 
-    n_actions, rewards, p = schema.n_actions, batch.rewards, batch.propensities
+    _check_contexts(batch, schema, note)
+    _check_rounds(batch, schema, note)
+    _check_masks(batch, schema, note)
+    _check_laws(batch, schema, note)
+    return defects
+
+
+Note = Callable[[Any, Callable[[int], str]], None]
+
+
+def _check_contexts(batch: LogBatch, schema: LogSchema, note: Note) -> None:
     odd = ~(np.abs(batch.contexts) <= LARGEST_NUMBER)
     if odd.any():
         note(
             odd.any(axis=1),
             lambda at: _describe_number(schema.columns, batch.contexts[at], odd[at]),
         )
+
+
+def _check_rounds(batch: LogBatch, schema: LogSchema, note: Note) -> None:
+    n_actions, rewards, p = schema.n_actions, batch.rewards, batch.propensities
     note(
         (batch.actions < 0) | (batch.actions >= n_actions),
         lambda at: f"action must be an index below {n_actions}, got {batch.actions[at]}.",
@@ -92,12 +106,6 @@ def _find_defects(batch: LogBatch, schema: LogSchema) -> dict[int, str]:
         (p <= 0.0) | (p > 1.0 + ROUNDING),
         lambda at: f"propensity must be above 0 and at most 1, got {p[at]:g}.",
     )
-    _check_masks(batch, schema, note)
-    _check_laws(batch, schema, note)
-    return defects
-
-
-Note = Callable[[Any, Callable[[int], str]], None]
 
 
 def _check_masks(batch: LogBatch, schema: LogSchema, note: Note) -> None:

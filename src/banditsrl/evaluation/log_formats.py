@@ -7,7 +7,8 @@ from typing import BinaryIO
 from banditsrl.arguments import one_of
 from banditsrl.core.files import write_file
 from banditsrl.errors import InvalidArgument
-from banditsrl.evaluation.dsjson_logs import is_dsjson, read_dsjson, write_dsjson
+from banditsrl.evaluation.dsjson_logs import is_dsjson, read_dsjson
+from banditsrl.evaluation.dsjson_writing import write_dsjson
 from banditsrl.evaluation.line_blocks import first_line, open_file, read_object
 from banditsrl.evaluation.log import Log, LogSource
 from banditsrl.evaluation.log_options import LogOptions

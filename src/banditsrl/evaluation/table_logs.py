@@ -80,12 +80,10 @@ def _check_names(path: Path, options: LogOptions, present: set[str]) -> None:
 
 def _make_block(table: TableRows, options: LogOptions, *, is_text: bool) -> RawBlock:
     """Tell what each column means."""
-    found, n = dict(table.columns), len(table.rows)
-    declared = options.declared()
+    found, declared = dict(table.columns), options.declared()
     kept = set() if declared is None else set(declared)
-    nothing: list[Any] = [None] * n
-    actions = found.pop(options.action, nothing)
-    rewards = found.pop(options.reward, nothing)
+    nothing: list[Any] = [None] * len(table.rows)
+    actions, rewards = (found.pop(name, nothing) for name in (options.action, options.reward))
     propensities = found.pop(options.propensity, None)
     special = {name: found.pop(name) for name in SPECIAL if name in found and name not in kept}
     laws = [name for name in found if name.startswith(PMF_OF) and name not in kept]
