@@ -38,6 +38,7 @@ SHORT = {
     "read_logs": "--quick",
     "trust": "--quick",
     "tuning": "--problems notes --horizon 200 --seeds 1",
+    "warm_start": "--quick",
     "watched": "--seeds 2",
 }
 """Options that shorten the run of a script."""
