@@ -207,3 +207,17 @@ def test_evaluate_reads_the_store_and_its_versions(store: Path) -> None:
     assert found["n"] == verdict.n
     assert found["low"] == pytest.approx(verdict.low)
     assert found["difference"] == pytest.approx(verdict.difference)
+
+
+def test_rounds_behind_one_that_still_waits_do_not_count(store: Path) -> None:
+    """Clicks come at once and their absence later, so recent rounds that are settled flatter."""
+    with Loop.open(store, warm_up=False, learner=False) as loop:
+        waiting = loop.decide({"age": 0.5})
+        play(loop, 50, 3)
+    assert judge(store, 2, "better:0").verdict.n == 350
+    with contextlib.closing(open_store(store, create=False)) as opened:
+        config = find_config(opened, None)
+        waits = replace(config, reward=replace(config.reward, wait=60.0))
+        found = judge_version(opened, waits, 2, "better:0")
+    assert (found.verdict.n, found.end) == (300, waiting.position - 1)
+    assert found.last == found.end + 1 + 100

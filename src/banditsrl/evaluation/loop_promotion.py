@@ -21,7 +21,7 @@ from banditsrl.evaluation.loop_targets import open_version
 from banditsrl.evaluation.policy_targets import PolicyTarget
 from banditsrl.evaluation.promotion_gate import LEVEL, GateRule, GateVerdict, PromotionGate
 from banditsrl.evaluation.target_overlap import UNSUPPORTED_LIMIT, find_unsupported
-from banditsrl.live.decision_rows import SETTLED, to_vector
+from banditsrl.live.decision_rows import SETTLED, WAITING, to_vector
 from banditsrl.live.encoder import make_mask
 from banditsrl.live.log_reader import read_position
 from banditsrl.live.loop_config import LoopConfig
@@ -42,7 +42,8 @@ class LoopVerdict(NamedTuple):
     version: int
     current: int
     first: int  # position behind which rounds count
-    last: int  # position up to which they count
+    end: int  # position up to which they count
+    last: int  # position of the log when it was read
     unsupported: float  # share of the candidate's play on actions that could not be played
     n_shadow: int  # rounds that a baseline decided
 
@@ -80,12 +81,14 @@ def judge_version(
     first = _find_start(store, config, version, current)
     with store.read() as cursor:
         last = read_position(cursor, config.name)
+    end = _find_end(store, config, first, last)
     weigher = _Weigher(open_version(store.url, version, loop=config.name))
-    for batch, n_shadow in _iterate_rounds(store, config, first=first, last=last, model=current):
+    for batch, n_shadow in _iterate_rounds(store, config, first=first, end=end, model=current):
         weights = weigher.weigh(batch, n_shadow)
         watched.add(weights, np.ones_like(weights), batch.rewards)
     verdict = watched.judge(_refuse(version, current, weigher))
-    return LoopVerdict(verdict, version, current, first, last, weigher.share, weigher.n_shadow)
+    shares = weigher.share, weigher.n_shadow
+    return LoopVerdict(verdict, version, current, first, end, last, *shares)
 
 
 def _find_start(store: LoopStore, config: LoopConfig, version: int, current: int) -> int:
@@ -94,6 +97,22 @@ def _find_start(store: LoopStore, config: LoopConfig, version: int, current: int
     if version not in models:
         raise NotFound(f"There is no model version {version}.")
     return int(max(models[version], models[current]))
+
+
+def _find_end(store: LoopStore, config: LoopConfig, first: int, last: int) -> int:
+    """Return the position before the first round that still waits for its reward.
+
+    Rewards may come sooner than their absence is known, so that rounds which are settled early
+    would flatter. Where a loop waits for ever, there is no such end.
+    """
+    if config.reward.wait is None:
+        return last
+    with store.read() as cursor:
+        found = cursor.execute(
+            "SELECT MIN(position) FROM decisions WHERE loop = ? AND position > ? AND status = ?",
+            (config.name, first, WAITING),
+        )
+    return last if found[0][0] is None else int(found[0][0]) - 1
 
 
 @dataclass
@@ -142,12 +161,12 @@ def _refuse(version: int, current: int, weigher: _Weigher) -> str | None:
 
 
 def _iterate_rounds(
-    store: LoopStore, config: LoopConfig, *, first: int, last: int, model: int
+    store: LoopStore, config: LoopConfig, *, first: int, end: int, model: int
 ) -> Iterator[tuple[LogBatch, int]]:
     """Go through rounds with a reward that a version decided; say how many a baseline played."""
     while True:
         with store.read() as cursor:
-            values = (config.name, first, last, model, SETTLED, ROWS_AT_ONCE)
+            values = (config.name, first, end, model, SETTLED, ROWS_AT_ONCE)
             found = cursor.execute(ROUNDS, values)
         if not found:
             return
