@@ -6,12 +6,13 @@
 There are four kinds of rewards (linear or nonlinear means, Gaussian or Bernoulli), three logging
 policies (uniform, softmax, epsilon-greedy with a floor of 2.5%), three targets (greedy, softmax,
 constant) and three sizes; a setting is a combination of these. All targets are judged on the same
-logs, and the problem is drawn anew for every 20 logs.
+logs, and the problem is drawn anew for every 5 logs.
 
 Printed are the coverage of 95% intervals, the share of logs in which the anytime-valid interval,
 watched at every row, misses the true value at least once (Bernoulli rewards only, as Gaussian ones
 have no range), the root mean square errors, and in how many settings doubly robust has the smallest
-one. The difference is that of the greedy and the constant target.
+one. The difference is that of the greedy and the constant target. The tables are printed again
+after every five logs of each kind and size.
 """
 
 import argparse
@@ -54,7 +55,7 @@ from banditsrl.evaluation.target_terms import TargetTerms, make_terms
 from banditsrl.evaluation.term_calibration import calibrate_terms
 
 LEVEL = 0.05
-LOGS_PER_PROBLEM = 20
+LOGS_PER_PROBLEM = 5
 Row = dict[str, Any]
 
 
@@ -127,23 +128,16 @@ def is_violated(below: list[Wager], above: list[Wager], truth: tuple[float, floa
     )
 
 
-def run(arguments: argparse.Namespace) -> list[Row]:
-    """Judge all logs, one row for each log and target."""
+def run(arguments: argparse.Namespace, block: int) -> Iterator[Row]:
+    """Judge the logs of one problem of each kind and size, one row for each log and target."""
     sizes = [int(word) for word in arguments.sizes.split(",")]
-    rows: list[Row] = []
-    for cell in itertools.product(FAMILIES, LEAST_PROPENSITY, sizes):
-        rng = np.random.default_rng([arguments.seed, *map(ord, str(cell))])
-        start = time.perf_counter()
-        setting = dict(zip(("family", "logging", "n"), cell, strict=True)) | {
-            "model": arguments.model
-        }
-        for i in range(arguments.logs):
-            if i % LOGS_PER_PROBLEM == 0:
-                problem = draw_problem(cell[0], rng)
-                truth = true_values(problem, rng)
-            rows += judge_log(draw_log(problem, cell[1], cell[2], rng), problem, truth, setting)
-        print(f"{cell}: {time.perf_counter() - start:.0f} s", flush=True)
-    return rows
+    for family, logging, n in itertools.product(FAMILIES, LEAST_PROPENSITY, sizes):
+        rng = np.random.default_rng([arguments.seed, block, n, *map(ord, family + logging)])
+        problem = draw_problem(family, rng)
+        truth = true_values(problem, rng)
+        setting = {"family": family, "logging": logging, "n": n, "model": arguments.model}
+        for _ in range(LOGS_PER_PROBLEM):
+            yield from judge_log(draw_log(problem, logging, n, rng), problem, truth, setting)
 
 
 def share(rows: list[Row], key: str) -> float:
@@ -206,19 +200,28 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0, help="Seed of all logs.")
     parser.add_argument("--model", default="ridge", help="Reward model: ridge or portfolio.")
     parser.add_argument("--out", type=Path, help="JSON file for the results.")
-    parser.add_argument("--quick", action="store_true", help="Two logs of 300 rounds each.")
+    parser.add_argument("--quick", action="store_true", help="Five logs of 100 rounds each.")
     arguments = parser.parse_args()
     if arguments.quick:
-        arguments.logs, arguments.sizes = 2, "300"
-    rows = run(arguments)
+        arguments.logs, arguments.sizes = LOGS_PER_PROBLEM, "100"
+    rows: list[Row] = []
+    for block in range(math.ceil(arguments.logs / LOGS_PER_PROBLEM)):
+        start = time.perf_counter()
+        rows += run(arguments, block)
+        print(f"block {block}: {time.perf_counter() - start:.0f} s", flush=True)
+        report(rows, arguments.out)
+
+
+def report(rows: list[Row], out: Path | None) -> None:
+    """Print the tables of all rows so far, and write them to a file."""
     errors, wins = error_table(rows)
     coverage = coverage_table(rows)
     n_logs = len(rows) // (len(TARGETS) + 1)
     print(f"\n{n_logs} logs, coverage in %:\n", *coverage, "\nErrors:\n", *errors, sep="\n")
-    print(f"\nSettings with the smallest error: {wins}")
-    if arguments.out:
+    print(f"\nSettings with the smallest error: {wins}", flush=True)
+    if out:
         result = {"logs": n_logs, "coverage": coverage, "errors": errors, "wins": wins}
-        arguments.out.write_text(json.dumps(result, indent=1))
+        out.write_text(json.dumps(result, indent=1))
 
 
 if __name__ == "__main__":

@@ -26,8 +26,8 @@ LEAST_PROPENSITY = {
 """Logging policies, and the least propensity of each, if there is one."""
 
 TARGETS = ("greedy", "softmax", "constant")
-N_CONTEXTS = 500_000
-"""Contexts that define a true value; its error is about 0.001."""
+N_CONTEXTS = 200_000
+"""Contexts that define a true value; its error is about 0.002."""
 
 
 @dataclass(frozen=True)

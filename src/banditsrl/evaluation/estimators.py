@@ -39,7 +39,12 @@ from numpy.typing import NDArray
 
 from banditsrl.arguments import one_of, positive, probability
 from banditsrl.errors import InvalidArgument
-from banditsrl.evaluation.always_intervals import KnownBounds, always_interval, check_bounds
+from banditsrl.evaluation.always_intervals import (
+    SLACK,
+    KnownBounds,
+    always_interval,
+    check_bounds,
+)
 from banditsrl.evaluation.mean_intervals import (
     Interval,
     bernstein_interval,
@@ -212,7 +217,8 @@ def term_bounds(
 def _is_within(terms: TargetTerms, known: KnownBounds) -> bool:
     """Return whether all predictions are in the range of the rewards."""
     both = np.concatenate([terms.predicted_played, terms.predicted_target])
-    return bool((both >= known.low).all() and (both <= known.high).all())
+    slack = SLACK * (abs(known.low) + abs(known.high))
+    return bool(both.min() >= known.low - slack and both.max() <= known.high + slack)
 
 
 def _ips(terms: TargetTerms, _: float) -> Floats:
