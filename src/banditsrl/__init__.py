@@ -50,16 +50,22 @@ from banditsrl.version import VERSION
 if TYPE_CHECKING:
     from banditsrl.evaluation.log import Log
     from banditsrl.live.live_loop import Loop
+    from banditsrl.reports.evaluation_report import Evaluation, evaluate
 
 __version__ = VERSION
 
 
-LAZY = {"Log": "banditsrl.evaluation.log", "Loop": "banditsrl.live.live_loop"}
-"""Where classes are that are imported when they are first used: most programs need neither."""
+LAZY = {
+    "Evaluation": "banditsrl.reports.evaluation_report",
+    "Log": "banditsrl.evaluation.log",
+    "Loop": "banditsrl.live.live_loop",
+    "evaluate": "banditsrl.reports.evaluation_report",
+}
+"""Where things are that are imported when they are first used: most programs need none of them."""
 
 
 def __getattr__(name: str) -> Any:
-    """Import a class of `LAZY`."""
+    """Import something of `LAZY`."""
     if name not in LAZY:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(LAZY[name]), name)
@@ -75,6 +81,7 @@ __all__ = [
     "Column",
     "Diagnosis",
     "EpsilonGreedy",
+    "Evaluation",
     "FiniteProblem",
     "Fourier",
     "Greedy",
@@ -100,6 +107,7 @@ __all__ = [
     "compiled",
     "diagnose",
     "errors",
+    "evaluate",
     "glr",
     "load_state",
     "make_policy",

@@ -14,6 +14,7 @@ from rich.console import Console
 
 from banditsrl.cli import options
 from banditsrl.cli.console import print_message
+from banditsrl.cli.evaluation_commands import add_evaluation_commands
 from banditsrl.cli.execution import (
     ExecutedSweep,
     ExecutionOptions,
@@ -221,6 +222,7 @@ def bench(as_json: options.AsJson = False) -> None:
         console.print(f"{name:<20} {row['us_per_step']:9.2f} us/step {row['ratio']:8.1f} x NumPy")
 
 
+add_evaluation_commands(app)
 add_service_commands(app)
 
 

@@ -12,8 +12,10 @@ import typer
 from rich.console import Console
 
 from banditsrl.cli.console import format_duration, print_message
+from banditsrl.cli.evaluation_commands import SHUT
 from banditsrl.cli.execution import print_json
 from banditsrl.cli.options import AsJson, Quiet
+from banditsrl.evaluation.loop_promotion import judge_version
 from banditsrl.live.export import export_decisions
 from banditsrl.live.live_loop import Loop
 from banditsrl.live.loop_opening import find_config, list_loops
@@ -35,6 +37,23 @@ BackupFile = Annotated[Path, typer.Option("--out", help="New file for the copy."
 ImportFile = Annotated[Path, typer.Argument(help="Exported file, .jsonl or .parquet.")]
 Mode = Annotated[str, typer.Argument(help="learn, shadow or frozen.")]
 Version = Annotated[int, typer.Argument(help="Version of the model, see `banditsrl loop show`.")]
+Gate = Annotated[
+    str | None,
+    typer.Option(
+        metavar="better:MARGIN|not-worse:MARGIN",
+        help="Promote only if the loop's own log says so; the exit status is 3 if it does not.",
+    ),
+]
+FromLog = Annotated[
+    bool,
+    typer.Option("--from-log", help="Judge by the loop's own log; without --gate, by better:0."),
+]
+GateLevel = Annotated[
+    float,
+    typer.Option(
+        "--level", help="Probability with which a version that is not good enough is let through."
+    ),
+]
 
 
 @loop_app.command("create")
@@ -111,11 +130,37 @@ def backup(url: Url, out: BackupFile) -> None:
 
 
 @loop_app.command("promote")
-def promote(url: Url, version: Version, name: LoopName = None) -> None:
-    """Put an older version of the model back; nothing is trained until the loop is resumed."""
+def promote(
+    url: Url,
+    version: Version,
+    name: LoopName = None,
+    *,
+    gate: Gate = None,
+    from_log: FromLog = False,
+    level: GateLevel = 0.05,
+    as_json: AsJson = False,
+) -> None:
+    """Let another version of the model decide; nothing is trained until the loop is resumed.
+
+    With a gate, only if the loop's own log says that the version is good enough.
+    """
+    evidence = None
+    if gate is not None or from_log:
+        with contextlib.closing(open_store(url, create=False)) as store:
+            judged = judge_version(
+                store, find_config(store, name), version, gate or "better:0", level=level
+            )
+        evidence = judged.evidence
+        if as_json:
+            print_json(evidence)
+        else:
+            console.print(judged.verdict.sentence, highlight=False, soft_wrap=True)
+        if not judged.verdict.promoted:
+            raise typer.Exit(SHUT)
     with Loop.open(url, name, warm_up=False, learner=False) as loop:
-        loop.promote(version)
-    console.print(f"Version {version} decides now.", highlight=False)
+        loop.promote(version, evidence=evidence)
+    if not as_json:
+        console.print(f"Version {version} decides now.", highlight=False)
 
 
 @loop_app.command("resume")

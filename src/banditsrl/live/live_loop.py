@@ -205,13 +205,18 @@ class Loop(LoopReader):
         now = self._engine.clock()
         self._engine.change(partial(set_settings, settings=settings, time=now))
 
-    def promote(self, version: int) -> None:
-        """Put an older version of the model back; nothing is trained until `resume`."""
+    def promote(self, version: int, *, evidence: Mapping[str, Any] | None = None) -> None:
+        """Put an older version of the model back; nothing is trained until `resume`.
+
+        Args:
+            version: The version that decides from now on.
+            evidence: What speaks for it, which is written into the log beside it; see
+                `evaluation.loop_promotion`.
+        """
         shelf, now = self._engine.shelf, self._engine.clock()
         wanted = count("version", version, 0)
-        self._engine.change(
-            partial(promote_model, version=wanted, settings=shelf.settings, time=now)
-        )
+        change = partial(promote_model, version=wanted, settings=shelf.settings, evidence=evidence)
+        self._engine.change(partial(change, time=now))
 
     def resume(self) -> None:
         """Train again after `promote`."""

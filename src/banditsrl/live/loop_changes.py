@@ -6,7 +6,7 @@ Each function runs inside a transaction and refuses a change before it writes an
 from collections.abc import Mapping
 from typing import Any
 
-from banditsrl.errors import NotFound
+from banditsrl.errors import Conflict, NotFound
 from banditsrl.live.encoder import change_actions, first_actions
 from banditsrl.live.ledger import Ledger
 from banditsrl.live.loop_config import LoopConfig
@@ -30,8 +30,19 @@ def set_settings(ledger: Ledger, settings: Mapping[str, Any], *, time: float) ->
     return position
 
 
-def promote_model(ledger: Ledger, version: int, *, settings: str, time: float) -> int:
-    """Put an older version of the model back, and stop trainings until they are resumed."""
+def promote_model(
+    ledger: Ledger,
+    version: int,
+    *,
+    settings: str,
+    time: float,
+    evidence: Mapping[str, Any] | None = None,
+) -> int:
+    """Put an older version of the model back, and stop trainings until they are resumed.
+
+    Evidence for it is written down beside it, and is refused if another version has come to decide
+    since the position `last` up to which it was gathered.
+    """
     found = ledger.cursor.execute(
         "SELECT settings FROM models WHERE loop = ? AND version = ?", (ledger.loop, version)
     )
@@ -42,7 +53,12 @@ def promote_model(ledger: Ledger, version: int, *, settings: str, time: float) -
             f"The model version {version} was made by a policy of other settings, so it cannot "
             "be put back."
         )
-    return ledger.append("promoted", time, body={"version": version})
+    body: dict[str, Any] = {"version": version}
+    if evidence is not None:
+        if ledger.last_of("published", "promoted") > evidence["last"]:
+            raise Conflict("Another model version has come to decide meanwhile; please try again.")
+        body["evidence"] = dict(evidence)
+    return ledger.append("promoted", time, body=body)
 
 
 def add_alarm(ledger: Ledger, n_alarms: int, *, time: float) -> int | None:

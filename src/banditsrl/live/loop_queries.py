@@ -55,6 +55,18 @@ def read_log(store: LoopStore, loop: str, after: int, limit: int) -> list[dict[s
     ]
 
 
+def find_deciding_model(store: LoopStore, loop: str) -> int:
+    """Return the model version that decides now."""
+    with store.read() as cursor:
+        found = cursor.execute(
+            "SELECT body FROM records WHERE loop = ? AND "
+            "kind NOT IN ('decision', 'reward', 'expiry', 'activation') AND "
+            "kind IN ('published', 'promoted') ORDER BY position DESC LIMIT 1",
+            (loop,),
+        )
+    return int(json.loads(found[0][0])["version"]) if found else 0
+
+
 def list_models(store: LoopStore, loop: str, current: int) -> list[dict[str, Any]]:
     """Return all published model versions, the oldest first; version 0 has learned by itself."""
     names = ("version", "trained_at", "published_at", "time", "rounds", "build", "evaluation")

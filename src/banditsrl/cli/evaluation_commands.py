@@ -1,0 +1,149 @@
+"""Which command judges policies by a log? `evaluate`: values, quality of the log, and a gate."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+
+from banditsrl.cli.console import print_message
+from banditsrl.cli.execution import print_json
+from banditsrl.cli.options import AsJson, Quiet
+
+console = Console()
+
+SHUT = 3
+"""Exit status if the gate does not let a target through."""
+
+LogPath = Annotated[
+    str,
+    typer.Argument(
+        metavar="LOG",
+        help="Log to judge by: Parquet, CSV, JSON lines, dsjson, VW text, or a loop's store.",
+    ),
+]
+TargetWords = Annotated[
+    list[str],
+    typer.Option(
+        "--target",
+        metavar="TARGET",
+        help="What is judged: uniform, always:ACTION, logged, learned:POLICY, state:POLICY:FILE, "
+        "version:N or replay:POLICY. May be repeated.",
+    ),
+]
+Against = Annotated[
+    str, typer.Option(help="What targets are compared with: another target, or logged.")
+]
+EstimatorNames = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--estimator",
+        help="Estimator: dr, snips, ips, dm, clipped-ips or switch-dr. May be repeated; the first "
+        "one is used for differences.",
+    ),
+]
+Level = Annotated[float, typer.Option(help="Probability that an interval misses its value.")]
+RewardRange = Annotated[
+    tuple[float, float] | None,
+    typer.Option(metavar="LOW HIGH", help="Least and largest reward that is possible."),
+]
+LeastPropensity = Annotated[
+    float | None, typer.Option(help="Least probability of any action that was played, if known.")
+]
+ModelKind = Annotated[
+    str, typer.Option("--reward-model", help="Reward model: ridge or portfolio (ridge and trees).")
+]
+GateWords = Annotated[
+    str | None,
+    typer.Option(
+        "--gate",
+        metavar="better:MARGIN|not-worse:MARGIN",
+        help="Exit with status 3 unless the target may replace what it is compared with.",
+    ),
+]
+Picture = Annotated[Path | None, typer.Option("--plot", help="File for a picture (.png or .pdf).")]
+SkipBad = Annotated[
+    bool, typer.Option("--skip-bad", help="Skip and count rows that cannot be used.")
+]
+FormatName = Annotated[
+    str | None,
+    typer.Option(
+        "--format",
+        help="Format of the log: parquet, csv, jsonl, dsjson, vw, obp or loop. By default, it is "
+        "recognised.",
+    ),
+]
+ActionColumn = Annotated[str, typer.Option("--action", help="Column of the action.")]
+RewardColumn = Annotated[str, typer.Option("--reward", help="Column of the reward.")]
+PropensityColumn = Annotated[str, typer.Option("--propensity", help="Column of the propensity.")]
+ColumnNames = Annotated[
+    str | None, typer.Option("--columns", help="Columns of a context, separated by commas.")
+]
+LoopName = Annotated[str | None, typer.Option("--loop", help="Name of the loop in a store.")]
+Seed = Annotated[int, typer.Option(help="Seed of what targets draw while they learn.", min=0)]
+
+
+def add_evaluation_commands(app: typer.Typer) -> None:
+    """Add the command to the command line."""
+    app.command("evaluate")(evaluate)
+
+
+def evaluate(
+    path: LogPath,
+    *,
+    target: TargetWords,
+    against: Against = "logged",
+    estimator: EstimatorNames = None,
+    level: Level = 0.05,
+    reward_range: RewardRange = None,
+    least_propensity: LeastPropensity = None,
+    reward_model: ModelKind = "ridge",
+    gate: GateWords = None,
+    plot: Picture = None,
+    as_json: AsJson = False,
+    skip_bad: SkipBad = False,
+    quiet: Quiet = False,
+    format: FormatName = None,  # noqa: A002
+    action: ActionColumn = "action",
+    reward: RewardColumn = "reward",
+    propensity: PropensityColumn = "propensity",
+    columns: ColumnNames = None,
+    loop: LoopName = None,
+    seed: Seed = 0,
+) -> None:
+    """Say what other policies would have earned on a log, and whether one may go live."""
+    # Most commands need no log, and these take their time to import.
+    from banditsrl.evaluation.log import Log  # noqa: PLC0415
+    from banditsrl.reports.evaluation_report import (  # noqa: PLC0415
+        DEFAULT_ESTIMATORS,
+    )
+    from banditsrl.reports.evaluation_report import evaluate as judge  # noqa: PLC0415
+
+    names: dict[str, Any] = {"action": action, "reward": reward, "propensity": propensity}
+    chosen = None if columns is None else [name.strip() for name in columns.split(",")]
+    log = Log.read(path, format=format, columns=chosen, loop=loop, skip_bad=skip_bad, **names)
+    found = judge(
+        log,
+        target,
+        against=against,
+        estimators=estimator or DEFAULT_ESTIMATORS,
+        level=level,
+        reward_range=reward_range,
+        least_propensity=least_propensity,
+        reward_model=reward_model,
+        gate=gate,
+        seed=seed,
+        progress=not quiet and not as_json,
+    )
+    if as_json:
+        print_json(found.as_dict())
+    else:
+        console.print(found.text(), highlight=False, markup=False, soft_wrap=True)
+    if found.n_skipped:
+        rows = "1 row was" if found.n_skipped == 1 else f"{found.n_skipped:,} rows were"
+        print_message(f"{rows} skipped; the first: {log.skipped.first}")
+    if plot is not None:
+        found.save_plot(plot)
+        print_message(str(plot))
+    if found.gate is not None and not found.gate.promoted:
+        raise typer.Exit(SHUT)

@@ -1,0 +1,257 @@
+"""May a candidate replace the current policy? Only if a bound that holds at all times says so.
+
+In a round with reward r in [low, high], the candidate's weight w = pi(a) / p and the current
+policy's weight v, the paired difference
+
+    D = w (r - low) + v (high - r) - (high - low)
+
+has, given the past, the mean value of the candidate minus that of the current policy. It is at
+least -(high - low), however large the weights are, so that betting gives a lower bound on the
+average of these means after every round (see `selection.confidence_sequence`, which the audits
+use). If the current policy wrote the log, v = 1 and D = (w - 1) (r - low). The gate opens if the
+bound is above the margin ("better") or above minus the margin ("not-worse"). A candidate that is
+not that good is let through with probability at most `level`, even if somebody looks after every
+round and asks again as often as they like. No reward model takes part, so none can be wrong.
+
+A candidate that learned from the other folds of the same log is another one in each fold. Then the
+capital is shared between the folds, and the verdict is valid for the log as a whole: it refutes
+that all of these candidates are not good enough.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from banditsrl.arguments import at_least, count, probability, real
+from banditsrl.errors import InvalidArgument
+
+Floats = NDArray[np.float64]
+
+KINDS = ("better", "not-worse")
+
+LEVEL = 0.05
+"""Probability with which a candidate that is not good enough is ever let through."""
+
+STAKES = 0.9 * 2.0 ** -np.arange(0.0, 15.0)
+"""Shares of the capital that are bet, per spread of the rewards. The small ones are for candidates
+that the log seldom agrees with, whose weights are seldom and large."""
+
+N_HALVINGS = 50
+"""Halvings of the interval in which the bound is sought."""
+
+SLACK = 1e-9
+"""Rounding that is tolerated before a reward counts as outside its range."""
+
+
+@dataclass(frozen=True)
+class GateRule:
+    """What a candidate must be: better by more than a margin, or not worse by more than one."""
+
+    kind: str
+    margin: float
+
+    @property
+    def threshold(self) -> float:
+        """What the lower bound of the difference must exceed."""
+        return self.margin if self.kind == "better" else -self.margin
+
+    def __str__(self) -> str:
+        return f"{self.kind}:{self.margin:g}"
+
+
+def read_gate(words: "str | GateRule") -> GateRule:
+    """Return the rule that words such as "better:0.01" or "not-worse:0.02" describe."""
+    if isinstance(words, GateRule):
+        return words
+    kind, _, margin = str(words).partition(":")
+    if kind not in KINDS or not margin:
+        raise InvalidArgument(
+            f"gate must be better:MARGIN or not-worse:MARGIN, such as better:0.01, got {words!r}."
+        )
+    try:
+        number = float(margin)
+    except ValueError:
+        raise InvalidArgument(f"margin must be a number, got {margin!r}.") from None
+    return GateRule(kind, at_least("margin", number, 0.0))
+
+
+@dataclass(frozen=True)
+class GateVerdict:
+    """Whether a candidate may replace the current policy, and why.
+
+    Attributes:
+        rule: The rule.
+        level: Probability with which a candidate that is not good enough is ever let through.
+        promoted: Whether the gate is open now.
+        n: Rounds that were counted.
+        difference: Estimated value of the candidate minus that of the current policy.
+        low: Lower bound of it, which holds after every round.
+        first_round: The round after which the gate was first open, or None.
+        reward_range: Least and largest reward, which were known before.
+        n_folds: Number of folds; with more than one, the verdict is valid for the whole log only.
+        refusal: Why nothing can be said, or None.
+    """
+
+    rule: GateRule
+    level: float
+    promoted: bool
+    n: int
+    difference: float
+    low: float
+    first_round: int | None
+    reward_range: tuple[float, float]
+    n_folds: int = 1
+    refusal: str | None = None
+
+    @property
+    def _when(self) -> str:
+        return (
+            "at all times, "
+            if self.n_folds == 1
+            else f"a candidate for each of {self.n_folds} folds, "
+        )
+
+    @property
+    def sentence(self) -> str:
+        """The verdict for a person to read."""
+        if self.refusal is not None:
+            return f"The gate {self.rule} stays shut: {self.refusal}"
+        verb = "is open" if self.promoted else "stays shut"
+        return (
+            f"The gate {self.rule} {verb}: from {self.n:,} rounds the difference is estimated as "
+            f"{self.difference:+.4g} and is at least {self.low:+.4g} ({self._when}with "
+            f"probability {1 - self.level:.0%}), and the gate asks for more than "
+            f"{self.rule.threshold:+g}."
+        )
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the verdict as plain JSON; a number that does not exist is null."""
+        plain: dict[str, Any] = {**self.__dict__, "rule": str(self.rule)}
+        plain["reward_range"], plain["sentence"] = list(self.reward_range), self.sentence
+        for name in ("difference", "low"):
+            plain[name] = plain[name] if np.isfinite(plain[name]) else None
+        return plain
+
+
+class PromotionGate:
+    """Watches a candidate, round after round.
+
+    Args:
+        rule: What is asked of the candidate, such as "better:0.01".
+        reward_range: Least and largest reward, known before the first round.
+        level: Probability with which a candidate that is not good enough is ever let through.
+        n_folds: Number of folds, if the candidate is a different one in each fold of a log.
+
+    Example:
+        >>> gate = PromotionGate("better:0", reward_range=(0.0, 1.0))
+        >>> verdict = gate.add(np.full(200, 2.0), np.ones(200), np.tile([1.0, 0.0], 100))
+        >>> verdict.promoted, verdict.difference
+        (True, 0.5)
+    """
+
+    def __init__(
+        self,
+        rule: str | GateRule,
+        *,
+        reward_range: tuple[float, float],
+        level: float = LEVEL,
+        n_folds: int = 1,
+    ) -> None:
+        self.rule, self.level = read_gate(rule), probability("level", level)
+        low, high = (real("reward_range", end) for end in reward_range)
+        if not low < high:
+            raise InvalidArgument(
+                f"reward_range must be two numbers, the smaller one first, got {reward_range!r}."
+            )
+        self._low, self._high = low, high
+        self._n = np.zeros(count("n_folds", n_folds))
+        self._wealth = np.zeros((n_folds, len(STAKES)))
+        self._sum, self._first = 0.0, 0
+
+    def add(
+        self,
+        candidate: Floats,
+        current: Floats,
+        rewards: Floats,
+        folds: NDArray[np.integer[Any]] | None = None,
+    ) -> GateVerdict:
+        """Add rounds and return the verdict after them.
+
+        Args:
+            candidate: (n,) weights of the candidate.
+            current: (n,) weights of the current policy; ones if it wrote the log.
+            rewards: (n,) rewards.
+            folds: (n,) fold of each round; None if there is only one.
+        """
+        differences = self._compare(candidate, current, rewards)
+        won = self._bet(differences)
+        self._note_first(won)
+        for fold in range(len(self._n)):
+            mine = won if folds is None else won[folds == fold]
+            self._n[fold] += len(mine)
+            self._wealth[fold] += mine.sum(axis=0)
+        self._sum += float(differences.sum())
+        return self.judge()
+
+    def _compare(self, candidate: Floats, current: Floats, rewards: Floats) -> Floats:
+        """Return the paired differences, (n,)."""
+        low, high = self._low, self._high
+        outside = (rewards < low - SLACK) | (rewards > high + SLACK)
+        if outside.any():
+            raise InvalidArgument(
+                f"rewards must lie between {low:g} and {high:g}, got {rewards[outside][0]:g}."
+            )
+        return candidate * (rewards - low) + current * (high - rewards) - (high - low)
+
+    def _bet(self, differences: Floats) -> Floats:
+        """Return the logarithm of what each stake makes of each round, (n, stakes)."""
+        shares = np.maximum(differences / (self._high - self._low), -1.0)  # but for rounding
+        return np.log1p(np.multiply.outer(shares, STAKES))
+
+    def _note_first(self, won: Floats) -> None:
+        """Note the first round after which the gate is open, if there is one fold."""
+        if self._first or len(self._n) > 1:
+            return
+        wealth = self._wealth[0] + np.cumsum(won, axis=0)
+        n = self._n[0] + np.arange(1, len(won) + 1)
+        is_open = self._evidence(n, wealth, self.rule.threshold) > -np.log(self.level)
+        if is_open.any():
+            self._first = int(n[np.argmax(is_open)])
+
+    def _evidence(self, n: Floats, wealth: Floats, difference: float) -> Floats:
+        """Return the log capital against a difference of at most this, for n and wealth (S, G).
+
+        It is `evidence_against` of `selection.confidence_sequence`, without a compiled program:
+        a gate is asked about many lengths of a log.
+        """
+        staked = np.log1p(STAKES * max(difference / (self._high - self._low), -1.0))
+        capital = wealth - n[:, None] * staked
+        largest = capital.max(axis=1, keepdims=True)
+        return np.asarray(np.log(np.exp(capital - largest).mean(axis=1)) + largest[:, 0])
+
+    def _is_open(self, difference: float) -> bool:
+        """Return whether a difference of at most this is refuted; folds share the capital."""
+        found = self._evidence(self._n, self._wealth, difference)
+        return bool(np.logaddexp.reduce(found) - np.log(len(found)) > -np.log(self.level))
+
+    def judge(self, refusal: str | None = None) -> GateVerdict:
+        """Return the verdict after the rounds so far."""
+        n = int(self._n.sum())
+        low, high = self._low - self._high, self._high - self._low
+        for _ in range(N_HALVINGS if n else 0):
+            middle = 0.5 * (low + high)
+            low, high = (middle, high) if self._is_open(middle) else (low, middle)
+        return GateVerdict(
+            rule=self.rule,
+            level=self.level,
+            promoted=refusal is None and n > 0 and self._is_open(self.rule.threshold),
+            n=n,
+            difference=self._sum / n if n else float("nan"),
+            low=low,
+            first_round=self._first or None,
+            reward_range=(self._low, self._high),
+            n_folds=len(self._n),
+            refusal=refusal,
+        )

@@ -1,0 +1,228 @@
+"""What would another policy have earned, and may it go live? The answer in words and numbers.
+
+`evaluate` reads a log, judges targets on it, and returns an `Evaluation`: what each target would
+have earned with its intervals, how it compares with the policy that wrote the log, whether the log
+is good enough for that, and, if a gate is given, whether the target may replace it.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from banditsrl.arguments import one_of, probability
+from banditsrl.errors import InvalidArgument
+from banditsrl.evaluation.estimators import ESTIMATORS, Estimate, estimate
+from banditsrl.evaluation.judgement import LOGGED, LogJudge, TargetJudgement, fit_model
+from banditsrl.evaluation.log import Log
+from banditsrl.evaluation.log_quality import LogQuality
+from banditsrl.evaluation.promotion_gate import GateRule, GateVerdict, read_gate
+from banditsrl.evaluation.replay_judgement import REPLAY, judge_replay
+from banditsrl.evaluation.targets import Target, make_target
+from banditsrl.reports.evaluation_plots import draw_evaluation
+from banditsrl.reports.evaluation_words import write_evaluation
+from banditsrl.reports.matplotlib_plots import DPI, apply_look
+
+DEFAULT_ESTIMATORS = ("dr", "snips", "ips", "dm")
+"""Estimators that are shown; the first one is also used for differences."""
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """What a log says about some targets.
+
+    Attributes:
+        log: Name of the log.
+        n: Number of rounds.
+        n_skipped: Rows that could not be used and were skipped.
+        level: Probability that an interval does not hold its value.
+        reward_range: Least and largest reward.
+        range_is_given: Whether the range was known before; if not, it is the one in the log.
+        logged: What the policy that wrote the log earned.
+        reference: Name of the target that differences refer to.
+        estimators: Names of the estimators, the leading one first.
+        targets: One judgement for each target.
+        quality: What the log can be used for.
+        gate: Whether the target may replace the reference, if a gate was given.
+    """
+
+    log: str
+    n: int
+    n_skipped: int
+    level: float
+    reward_range: tuple[float, float]
+    range_is_given: bool
+    logged: Estimate
+    reference: str
+    estimators: tuple[str, ...]
+    targets: tuple[TargetJudgement, ...]
+    quality: LogQuality
+    gate: GateVerdict | None = None
+
+    def text(self) -> str:
+        """Return everything for a person to read."""
+        return write_evaluation(self)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return everything as plain JSON; a number that does not exist is null."""
+        plain = {
+            **{name: value for name, value in self.__dict__.items() if name not in NESTED},
+            "logged": asdict(self.logged),
+            "targets": [_describe_target(target) for target in self.targets],
+            "quality": self.quality.as_dict(),
+            "gate": None if self.gate is None else self.gate.as_dict(),
+        }
+        return {name: _to_plain(value) for name, value in plain.items()}
+
+    def save_plot(self, path: str | Path) -> None:
+        """Draw values and weights into a file whose ending (.png, .pdf, .svg) sets its format."""
+        canvas = draw_evaluation(self)
+        with apply_look():
+            canvas.savefig(Path(path), dpi=DPI)
+
+
+NESTED = ("logged", "targets", "quality", "gate")
+
+
+def evaluate(
+    log: Log,
+    targets: Sequence[str | Target] | str,
+    *,
+    against: str | Target = LOGGED,
+    estimators: Sequence[str] = DEFAULT_ESTIMATORS,
+    level: float = 0.05,
+    reward_range: tuple[float, float] | None = None,
+    least_propensity: float | None = None,
+    reward_model: str = "ridge",
+    gate: str | GateRule | None = None,
+    seed: int = 0,
+    progress: bool = False,
+) -> Evaluation:
+    """Say what targets would have earned on a log.
+
+    Args:
+        log: The log, see `banditsrl.Log.read`.
+        targets: Targets, or words that `make_target` reads; "replay:POLICY" lets a policy learn
+            while it is judged.
+        against: What targets are compared with; "logged" is the policy that wrote the log.
+        estimators: Names of estimators, the leading one first.
+        level: Probability that an interval does not hold its value.
+        reward_range: Least and largest reward that is possible. If it is not given, anytime-valid
+            intervals assume the range that is seen in the log.
+        least_propensity: Least probability of any action that was played, if it is known.
+        reward_model: Reward model, "ridge" or "portfolio".
+        gate: "better:MARGIN" or "not-worse:MARGIN": whether the target may replace the reference.
+        seed: Seed of what targets draw while they learn.
+        progress: Whether to show how far the log has been read.
+
+    Example:
+        >>> import numpy as np
+        >>> rng = np.random.default_rng(0)
+        >>> actions = rng.integers(2, size=2000)
+        >>> log = Log.from_arrays(
+        ...     contexts=rng.normal(size=(2000, 2)),
+        ...     actions=actions,
+        ...     rewards=(rng.random(2000) < 0.3 + 0.4 * actions).astype(float),
+        ...     propensities=np.full(2000, 0.5),
+        ... )
+        >>> found = evaluate(log, ["always:1"], reward_range=(0, 1), gate="better:0.1")
+        >>> found.gate.promoted
+        True
+    """
+    words = [targets] if isinstance(targets, str) else list(targets)
+    names = tuple(one_of("estimators", name, list(ESTIMATORS)) for name in estimators)
+    _check_request(words, names, gate, reward_range)
+    plain = [_resolve(word, log, seed) for word in words if not _is_replay(word)]
+    reference = None if against == LOGGED else _resolve(against, log, seed)
+    model = fit_model(log, names, kind=reward_model, seed=seed)
+    judge = LogJudge(log, plain, reference=reference, model=model, progress=progress)
+    quality, ends = judge.quality, reward_range or judge.quality.reward_range
+    known: dict[str, Any] = {"reward_range": ends if ends[0] < ends[1] else None}
+    known["level"] = probability("level", level)
+    judged = _judge_plain(judge, plain, names, {**known, "least_propensity": least_propensity})
+    replay: dict[str, Any] = {**known, "model": model, "seed": seed, "progress": progress}
+    rest = iter(judged)
+    found = [
+        judge_replay(str(word), log, quality, **replay) if _is_replay(word) else next(rest)
+        for word in words
+    ]
+    return Evaluation(
+        log=log.name,
+        n=quality.n,
+        n_skipped=log.skipped.count,
+        level=level,
+        reward_range=(float(ends[0]), float(ends[1])),
+        range_is_given=reward_range is not None,
+        logged=estimate("ips", judge.logged, **known),
+        reference=LOGGED if reference is None else reference.name,
+        estimators=names,
+        targets=tuple(found),
+        quality=quality,
+        gate=None if gate is None else judge.watch(gate, refusal=found[0].refusal, **known),
+    )
+
+
+def _check_request(
+    words: Sequence[str | Target],
+    estimators: Sequence[str],
+    gate: str | GateRule | None,
+    reward_range: tuple[float, float] | None,
+) -> None:
+    if not words or not estimators:
+        what = "estimators" if words else "targets"
+        raise InvalidArgument(f"{what} must name at least one, got none.")
+    if gate is None:
+        return
+    read_gate(gate)
+    if len(words) != 1 or _is_replay(words[0]):
+        raise InvalidArgument(
+            f"targets must be one target with a law for a gate, got {[str(w) for w in words]}."
+        )
+    if reward_range is None:
+        raise InvalidArgument("reward_range must be given for a gate, got none.")
+
+
+def _judge_plain(
+    judge: LogJudge, targets: Sequence[Target], names: tuple[str, ...], settings: dict[str, Any]
+) -> list[TargetJudgement]:
+    """Return the judgements of targets that do not learn while they are judged."""
+    shared = {**settings, "level": settings["level"] / max(len(targets), 1)}
+    found = []
+    for index in range(len(targets)):
+        judged = judge.judge(index, names, **settings)
+        if judged.refusal is None:
+            difference = judge.compare(index, names[0], **shared)
+            judged = TargetJudgement(**{**judged.__dict__, "difference": difference})
+        found.append(judged)
+    return found
+
+
+def _is_replay(word: str | Target) -> bool:
+    return isinstance(word, str) and word.partition(":")[0] == REPLAY
+
+
+def _resolve(word: str | Target, log: Log, seed: int) -> Target:
+    return make_target(word, log, seed=seed) if isinstance(word, str) else word
+
+
+def _describe_target(target: TargetJudgement) -> dict[str, Any]:
+    difference = target.difference
+    return {
+        "name": target.name,
+        "estimates": {name: asdict(found) for name, found in target.estimates.items()},
+        "difference": None if difference is None else asdict(difference),
+        "overlap": None if target.overlap is None else target.overlap.as_dict(),
+        "refusal": target.refusal,
+        "warnings": list(target.warnings),
+        "notes": list(target.notes),
+    }
+
+
+def _to_plain(value: Any) -> Any:
+    """Return a value that JSON can hold: a number that is not finite becomes null."""
+    if isinstance(value, dict):
+        return {name: _to_plain(one) for name, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_to_plain(one) for one in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
