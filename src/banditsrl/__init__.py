@@ -1,5 +1,6 @@
 """Contextual bandits that learn their representation and know when to stop exploring."""
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from banditsrl import errors, policies, problems, representations, selection
@@ -47,18 +48,21 @@ from banditsrl.theory.guarantees import theory
 from banditsrl.version import VERSION
 
 if TYPE_CHECKING:
+    from banditsrl.evaluation.log import Log
     from banditsrl.live.live_loop import Loop
 
 __version__ = VERSION
 
 
-def __getattr__(name: str) -> Any:
-    """Import `Loop` when it is first used: most programs do not need a store."""
-    if name != "Loop":
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from banditsrl.live.live_loop import Loop  # noqa: PLC0415
+LAZY = {"Log": "banditsrl.evaluation.log", "Loop": "banditsrl.live.live_loop"}
+"""Where classes are that are imported when they are first used: most programs need neither."""
 
-    return Loop
+
+def __getattr__(name: str) -> Any:
+    """Import a class of `LAZY`."""
+    if name not in LAZY:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(LAZY[name]), name)
 
 
 __all__ = [
@@ -77,6 +81,7 @@ __all__ = [
     "Leader",
     "LinTS",
     "LinUCB",
+    "Log",
     "Loop",
     "NNBanditSRL",
     "Network",

@@ -5,15 +5,19 @@ its reward. Formats differ only in their readers (`log_formats.py` chooses one),
 else in this room works from `LogBatch`. A log larger than memory is never held as a whole.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 BATCH_ROWS = 32_768
 """Most rounds of a batch."""
+
+Columns = Sequence[str] | Mapping[str, Any] | None
+"""Columns of a context: their names, or their names and kinds, or None for all of them."""
 
 
 class LogBatch(NamedTuple):
@@ -69,3 +73,192 @@ class LogSource(Protocol):
 
     def batches(self, skipped: SkippedRows) -> Iterator[LogBatch]:
         """Yield all rounds, in the order of the log."""
+
+
+class Log:
+    """Rounds that somebody else decided: what was seen, played, and earned.
+
+    A log is read again from its source whenever it is gone through, in batches, so it may be larger
+    than memory. Use `Log.read` for a file or a store, and `Log.from_arrays` for arrays.
+
+    Example:
+        >>> log = Log.from_arrays(
+        ...     contexts=[[0.1, 1.0], [0.7, 0.0], [0.4, 1.0]],
+        ...     actions=[0, 1, 0],
+        ...     rewards=[1.0, 0.0, 1.0],
+        ...     propensities=[0.5, 0.5, 0.9],
+        ...     action_names=["red", "green"],
+        ... )
+        >>> log.schema.actions
+        ('red', 'green')
+        >>> log.collect().rewards.tolist()
+        [1.0, 0.0, 1.0]
+    """
+
+    def __init__(self, source: LogSource) -> None:
+        self._source = source
+        self._skipped = SkippedRows()
+        self._n_rows: int | None = None  # of the last complete pass
+
+    @classmethod
+    def read(
+        cls,
+        path: str | Path,
+        *,
+        format: str | None = None,  # noqa: A002
+        action: str = "action",
+        reward: str = "reward",
+        propensity: str = "propensity",
+        columns: Columns = None,
+        actions: Sequence[str | int] | None = None,
+        loop: str | None = None,
+        position: int | None = None,
+        skip_bad: bool = False,
+    ) -> "Log":
+        """Return the log in a file or a store; nothing is read before it is needed.
+
+        Args:
+            path: Path of a file, path of a loop's store, or a postgresql:// URL.
+            format: "parquet", "csv", "jsonl", "dsjson", "vw", "obp" or "loop"; None recognises it.
+            action: Column of a table that holds the action that was played.
+            reward: Column of a table that holds its reward.
+            propensity: Column of a table with the probability of that action.
+            columns: Names of the columns that describe a context, or a mapping of names to kinds
+                ("number", "flag", "category", or {"category": [values]}). None takes all columns
+                that have no other meaning. Kinds that are not given are found by a first pass.
+            actions: Names of all actions, in the order of their indices; None finds them by a first
+                pass and sorts them.
+            loop: Name of the loop, if a store has several.
+            position: Which position of an Open Bandit log to read, if it has several.
+            skip_bad: Whether to skip and count rows that cannot be used, instead of refusing.
+        """
+        from banditsrl.evaluation.log_formats import open_log  # noqa: PLC0415
+        from banditsrl.evaluation.log_options import LogOptions  # noqa: PLC0415
+
+        options = LogOptions(
+            action=action,
+            reward=reward,
+            propensity=propensity,
+            columns=columns,
+            actions=None if actions is None else tuple(str(name) for name in actions),
+            loop=loop,
+            position=position,
+            skip_bad=skip_bad,
+        )
+        return cls(open_log(path, format, options))
+
+    @classmethod
+    def from_arrays(
+        cls,
+        *,
+        contexts: Any,
+        actions: Any,
+        rewards: Any,
+        propensities: Any = None,
+        pmf: Any = None,
+        available: Any = None,
+        certified: Any = None,
+        audited: Any = None,
+        n_actions: int | None = None,
+        action_names: Sequence[str] | None = None,
+        columns: Sequence[str] | None = None,
+    ) -> "Log":
+        """Return a log of rounds that are in memory.
+
+        Args:
+            contexts: (n, m) numbers.
+            actions: (n,) indices of the actions that were played.
+            rewards: (n,) numbers.
+            propensities: (n,) probabilities of those actions; NaN where it is not known. None
+                takes them from `pmf`, if that is given.
+            pmf: (n, A) probabilities of all actions.
+            available: (n, A) flags; None means that every action was available in each round.
+            certified: (n,) flags that say whether a certificate decided.
+            audited: (n,) flags that say whether the round was an audit.
+            n_actions: Number of actions A; None takes the largest index, or `pmf`.
+            action_names: Names of the actions, instead of their number.
+            columns: Names of the entries of a context.
+        """
+        from banditsrl.evaluation.array_logs import ArrayRows  # noqa: PLC0415
+
+        return cls(
+            ArrayRows(
+                contexts=contexts,
+                actions=actions,
+                rewards=rewards,
+                propensities=propensities,
+                pmf=pmf,
+                available=available,
+                certified=certified,
+                audited=audited,
+                n_actions=n_actions,
+                action_names=action_names,
+                columns=columns,
+            )
+        )
+
+    @classmethod
+    def from_obp(cls, feedback: Mapping[str, Any], *, position: int | None = None) -> "Log":
+        """Return the log in a feedback dictionary of Open Bandit Pipeline.
+
+        Args:
+            feedback: The dictionary, with n_rounds, n_actions, context, action, reward and pscore.
+            position: Which position to keep, if rounds have several.
+        """
+        from banditsrl.evaluation.obp_logs import read_feedback  # noqa: PLC0415
+
+        return cls(read_feedback(feedback, position=position))
+
+    @property
+    def name(self) -> str:
+        """What the log is called in messages."""
+        return self._source.name
+
+    @property
+    def schema(self) -> LogSchema:
+        """Names of the actions and of the entries of a context."""
+        return self._source.schema
+
+    @property
+    def skipped(self) -> SkippedRows:
+        """Rows that the last pass through the log could not use."""
+        return self._skipped
+
+    def batches(self, progress: bool = False) -> Iterator[LogBatch]:
+        """Yield all rounds in their order, at most `BATCH_ROWS` at a time.
+
+        Args:
+            progress: Whether to draw a progress bar on stderr.
+        """
+        from banditsrl.evaluation.log_batches import show_progress  # noqa: PLC0415
+
+        self._skipped = SkippedRows()
+        found = self._source.batches(self._skipped)
+        n = 0
+        for batch in show_progress(found, self.name, self._n_rows) if progress else found:
+            n += len(batch.rows)
+            yield batch
+        self._n_rows = n
+
+    def collect(self) -> LogBatch:
+        """Return all rounds at once; the log must fit into memory."""
+        from banditsrl.evaluation.log_batches import join_batches  # noqa: PLC0415
+
+        return join_batches(list(self.batches()), self.schema)
+
+    def write(self, path: str | Path, format: str | None = None) -> int:  # noqa: A002
+        """Write the log to a file, in one piece, and return the number of its rounds.
+
+        Args:
+            path: The file.
+            format: As for `read`; None goes by the ending of the path.
+        """
+        from banditsrl.evaluation.log_formats import write_log  # noqa: PLC0415
+
+        return write_log(self, Path(path), format)
+
+    def to_obp(self) -> dict[str, Any]:
+        """Return the log as a feedback dictionary of Open Bandit Pipeline."""
+        from banditsrl.evaluation.obp_logs import write_feedback  # noqa: PLC0415
+
+        return write_feedback(self)
