@@ -148,7 +148,7 @@ def _factorise(psi: Floats, targets: Floats, blocks: Sequence[Ints]) -> Iterator
     scales = column_scales(largest.reshape(1, -1)).reshape(largest.shape)  # (blocks, k)
     for places, scale in zip(blocks, scales, strict=True):
         together = np.column_stack([psi[places] / scale, targets[places]])
-        triangle = np.linalg.qr(together, mode="r")[:k]
+        triangle: Floats = np.asarray(np.linalg.qr(together, mode="r"))[:k]
         left, values, directions = np.linalg.svd(triangle[:, :k], full_matrices=False)
         yield _Factor(values, directions, triangle[:, k] @ left, scale)
 

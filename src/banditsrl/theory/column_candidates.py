@@ -169,4 +169,4 @@ def _code_leaves(leaves: Ints) -> Floats:
     """Return [1, one-hot codes of the leaf of each tree] / sqrt(1 + G), from leaves (n, G)."""
     n, n_trees = leaves.shape
     codes = (leaves[:, :, None] == np.arange(2**LEAF_DEPTH)).reshape(n, -1)
-    return np.hstack([np.ones((n, 1)), codes]) / np.sqrt(1.0 + n_trees)
+    return np.asarray(np.hstack([np.ones((n, 1)), codes]) / np.sqrt(1.0 + n_trees))

@@ -102,8 +102,9 @@ def _examine_candidate(candidate: ColumnCandidate, rounds: ColumnRounds) -> _Dra
     fit = _fit_ridge(features, rounds, np.ones(len(psi), dtype=bool))
     values = fit.predict(psi) if base is None else fit.predict(psi) + base
     greedy = choose_greedy(values, rounds.available)
-    sizes = {"n_actions": rounds.n_actions, "available": rounds.available}
-    spectra = measure_blocks(psi, rounds.actions, greedy, **sizes)
+    spectra = measure_blocks(
+        psi, rounds.actions, greedy, n_actions=rounds.n_actions, available=rounds.available
+    )
     error, error_stderr = mean_and_stderr(held_out)
     logged = LoggedDiagnosis(
         dim=rounds.n_actions * psi.shape[1],
@@ -117,8 +118,17 @@ def _examine_candidate(candidate: ColumnCandidate, rounds: ColumnRounds) -> _Dra
     )
     if not candidate.is_fixed:
         return _Draft(logged, held_out, None, None)
-    design = BlockDesign(psi, rounds.actions, rounds.rewards, **sizes)
-    return _Draft(logged, held_out, _fitted_squares(psi, rounds), design)
+    return _Draft(logged, held_out, _fitted_squares(psi, rounds), _make_design(psi, rounds))
+
+
+def _make_design(psi: Floats, rounds: ColumnRounds) -> BlockDesign:
+    return BlockDesign(
+        psi,
+        rounds.actions,
+        rounds.rewards,
+        n_actions=rounds.n_actions,
+        available=rounds.available,
+    )
 
 
 def held_out_squares(candidate: ColumnCandidate, rounds: ColumnRounds) -> Floats:

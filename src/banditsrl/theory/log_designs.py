@@ -83,7 +83,7 @@ class BlockWidths(NamedTuple):
     def squares(self, greedy: Ints, n: Floats) -> Floats:
         """Return ||phi_g - phi_a||^2 for greedy actions (x,) after rounds n (x,), (x, A)."""
         each = (self.images / (LAM + n[:, None, None] * self.values)).sum(axis=2)  # (x, A)
-        return each + np.take_along_axis(each, greedy[:, None], axis=1)
+        return np.asarray(each + np.take_along_axis(each, greedy[:, None], axis=1))
 
 
 class TableDesign:
