@@ -18,12 +18,12 @@ MOST_NAMES = 5
 """Actions that are listed by name at most."""
 
 
-def examine_columns(log: Log, *, path: str | None = None, progress: bool = False) -> Examination:
+def examine_columns(log: Log, *, words: str = "", progress: bool = False) -> Examination:
     """Examine the embeddings that can be made from the columns of a log, and advise a policy.
 
     Args:
         log: The log.
-        path: Its file, if it is one.
+        words: How a command is told to read it; empty if it is not a file.
         progress: Whether to show how far the log has been read.
     """
     sample = sample_log(log, progress=progress)
@@ -40,7 +40,7 @@ def examine_columns(log: Log, *, path: str | None = None, progress: bool = False
             for name, one in found.items()
             if one.forecast is not None and one.logged.realizable is not False
         },
-        policy=advise_policy(found, variance=noise.variance, path=path, **sizes),
+        policy=advise_policy(found, variance=noise.variance, words=words, **sizes),
     )
 
 
@@ -90,20 +90,26 @@ def _describe_fit(one: ColumnDiagnosis, noise: Noise, smallest: float) -> str:
 
 def _summarise(log: Log, sample: LogSample, noise: Noise) -> str:
     """Return what the log holds, and what the verdicts rest on."""
-    schema, n_kept = log.schema, len(sample.rounds.rewards)
-    sentences = [
-        f"{format_count(sample.n, 'logged round')}, {format_count(schema.n_actions, 'action')}, "
-        f"{format_count(len(schema.columns), 'column')}."
-    ]
-    if n_kept < sample.n:
+    n, n_kept = sample.n, len(sample.rounds.rewards)
+    counts = [(n, "logged round"), (log.schema.n_actions, "action")]
+    counts.append((len(log.schema.columns), "column"))
+    sentences = [", ".join(format_count(number, word) for number, word in counts) + "."]
+    if n_kept < n:
         sentences.append(f"{n_kept:,} rounds, drawn at random, were examined.")
-    idle = [schema.actions[i] for i in np.flatnonzero(sample.n_played == 0)]
-    if idle:
-        listed = ", ".join(idle[:MOST_NAMES]) + (", ..." if len(idle) > MOST_NAMES else "")
-        sentences.append(f"The log shows nothing about {listed}: it was never played.")
+    sentences += _describe_idle(log, sample)
     sentences.append(f"Variance of the noise: {_describe_noise(noise)}.")
     sentences.append(_describe_propensities(sample))
     return " ".join(sentences)
+
+
+def _describe_idle(log: Log, sample: LogSample) -> list[str]:
+    """Return a sentence about actions that were never played, if there are any."""
+    idle = [log.schema.actions[i] for i in np.flatnonzero(sample.n_played == 0)]
+    if not idle:
+        return []
+    listed = ", ".join(idle[:MOST_NAMES]) + (", ..." if len(idle) > MOST_NAMES else "")
+    verb = "was" if len(idle) == 1 else "were"
+    return [f"The log shows nothing about {listed}, which {verb} never played."]
 
 
 def _describe_noise(noise: Noise) -> str:

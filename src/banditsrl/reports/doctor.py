@@ -8,6 +8,7 @@ The file is one of these:
   embeddings and recommends a policy.
 """
 
+import shlex
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -38,7 +39,8 @@ def examine(source: str | Path | Log, *, progress: bool = False, **columns: Any)
         source: A finite problem (.json), logged rounds (.parquet, .csv, ...), or a `Log`.
         progress: Whether to show how far a log has been read.
         **columns: Which columns hold what in logged rounds with plain columns, as `Log.read`
-            takes them: `action`, `reward`, `propensity`, `columns`, `actions`, `format`.
+            takes them: `action`, `reward`, `propensity`, `columns`, `format`. One that is None has
+            its default there.
 
     Raises:
         InvalidArgument: If the file cannot be read or does not hold what it should.
@@ -49,14 +51,26 @@ def examine(source: str | Path | Log, *, progress: bool = False, **columns: Any)
     ending = path.suffix.lower()
     if ending == ".json":
         return _examine_problem(path)
-    if ending == ".parquet" and not columns and has_embeddings(path):
+    is_plain = any(value is not None for value in columns.values())
+    if ending == ".parquet" and not is_plain and has_embeddings(path):
         return _examine_embeddings(path)
-    if ending not in ENDINGS and "format" not in columns:
+    if ending not in ENDINGS and columns.get("format") is None:
         known = ", ".join(name for name in ENDINGS if name != ".parquet")
         raise InvalidArgument(
             f"path must end in .json or .parquet, or in that of another log ({known}), got {path}."
         )
-    return examine_columns(Log.read(path, **columns), path=str(path), progress=progress)
+    named = {name: value for name, value in columns.items() if value is not None}
+    words = _write_words(path, named)
+    return examine_columns(Log.read(path, **named), words=words, progress=progress)
+
+
+def _write_words(path: Path, columns: Mapping[str, Any]) -> str:
+    """Return how other commands are told to read the same log."""
+    words = [str(path)]
+    for name, value in columns.items():
+        listed = [value] if isinstance(value, str) else [str(one) for one in value]
+        words += [f"--{name.replace('_', '-')}", ",".join(listed)]
+    return shlex.join(words)
 
 
 def _examine_problem(path: Path) -> Examination:

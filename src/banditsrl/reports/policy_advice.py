@@ -96,7 +96,7 @@ def advise_policy(
     n_columns: int,
     n_actions: int,
     variance: float,
-    path: str | None = None,
+    words: str = "",
 ) -> PolicyAdvice:
     """Return the policy for a log with these candidates.
 
@@ -105,7 +105,7 @@ def advise_policy(
         n_columns: Number of columns m of a context.
         n_actions: Number of actions A.
         variance: Variance of the noise; nan if it is unknown.
-        path: The file of the log, if it is one.
+        words: How a command is told to read the log; empty if it is not a file.
     """
     chosen = list_as_good(found)[0]
     sigma = _round(math.sqrt(variance)) if variance > 0.0 else None
@@ -113,6 +113,7 @@ def advise_policy(
     noise = "" if sigma is None else f", sigma={sigma:g}"
     stream = f"banditsrl.Stream(n_columns={n_columns}, n_actions={n_actions}{noise})"
     given = "".join(f", {key}={value!r}" for key, value in settings.items())
+    listed = given.replace(" ", "")
     return PolicyAdvice(
         candidate=chosen,
         policy=policy,
@@ -120,7 +121,7 @@ def advise_policy(
         sigma=sigma,
         reason=_explain(chosen, found),
         python=f'banditsrl.make_policy("{policy}", {stream}{given})',
-        command=f"banditsrl evaluate {path} --target learned:{policy}" if path else "",
+        command=f"banditsrl evaluate {words} --target learned:{policy}{listed}" if words else "",
         loop=_configure(policy, settings),
     )
 

@@ -17,6 +17,7 @@ be fitted again for every set of rounds on which they are judged.
 from collections.abc import Iterator
 from typing import NamedTuple, Protocol
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -107,27 +108,33 @@ class LeafCandidate:
     def __init__(self, rounds: ColumnRounds) -> None:
         self._rounds = rounds
         self._trees = Trees(rounds.n_actions, rounds.contexts.shape[1])
-        self._fit = jax.jit(self._trees.fit)
-        self._read = jax.jit(self._read_rows)
 
     @in_float64
     def embed(self, seen: Bools) -> ColumnFeatures:
         """Return the leaves and predictions of trees that are fitted to the seen rounds."""
         _, actions, rewards, _, _ = self._rounds
         rows, weight = jnp.asarray(self._rounds.contexts), seen.astype(np.float64)
-        weights = self._fit(jax.random.key(0), rows, jnp.asarray(actions), rewards, weight)
-        leaves, base = self._read(weights, rows)
+        played = jnp.asarray(actions)
+        weights = _fit_trees(self._trees, jax.random.key(0), rows, played, rewards, weight)
+        leaves, base = _read_trees(self._trees, weights, rows)
         return ColumnFeatures(_code_leaves(np.asarray(leaves)), np.asarray(base))
 
-    def _read_rows(self, weights: TreeWeights, rows: Array) -> tuple[Array, Array]:
-        """Return the coarse leaves (n, G) and the predictions (n, A) of rows (n, m)."""
 
-        def read_row(row: Array) -> tuple[Array, Array]:
-            fine = self._trees.leaves(weights, row)[:N_LEAF_TREES]
-            return fine >> (self._trees.depth - LEAF_DEPTH), self._trees.predict(weights, row)
+@eqx.filter_jit
+def _fit_trees(trees: Trees, *rows: Array) -> TreeWeights:
+    return trees.fit(*rows)
 
-        found: tuple[Array, Array] = jax.lax.map(read_row, rows, batch_size=ROWS_AT_ONCE)
-        return found
+
+@eqx.filter_jit
+def _read_trees(trees: Trees, weights: TreeWeights, rows: Array) -> tuple[Array, Array]:
+    """Return the coarse leaves (n, G) and the predictions (n, A) of rows (n, m)."""
+
+    def read_row(row: Array) -> tuple[Array, Array]:
+        fine = trees.leaves(weights, row)[:N_LEAF_TREES]
+        return fine >> (trees.depth - LEAF_DEPTH), trees.predict(weights, row)
+
+    found: tuple[Array, Array] = jax.lax.map(read_row, rows, batch_size=ROWS_AT_ONCE)
+    return found
 
 
 def list_candidates(rounds: ColumnRounds) -> Iterator[ColumnCandidate]:
@@ -147,14 +154,15 @@ def _embed_wide(contexts: Floats, kind: str, n_features: int) -> Floats:
     """Return the wide embedding of all contexts, (n, k), scaled by some of them."""
     inputs = Coded(n_actions=1, code="blocks", n_columns=contexts.shape[1])
     wide = Wide(inputs, kind=kind, n_features=n_features)
-
-    @jax.jit
-    def embed(sample: Array, rows: Array) -> Array:
-        scaled = wide.at(wide.fit_scaling(sample, jnp.ones(len(sample), dtype=bool)))
-        return jax.vmap(lambda context: scaled.embed(context)[0])(rows)
-
     places = np.linspace(0, len(contexts) - 1, min(len(contexts), N_SCALING)).astype(np.int64)
-    return np.asarray(embed(contexts[places], contexts))
+    rows = jnp.asarray(contexts)
+    return np.asarray(_scale_and_embed(wide, rows[places], rows))
+
+
+@eqx.filter_jit
+def _scale_and_embed(wide: Wide, sample: Array, rows: Array) -> Array:
+    scaled = wide.at(wide.fit_scaling(sample, jnp.ones(len(sample), dtype=bool)))
+    return jax.vmap(lambda context: scaled.embed(context)[0])(rows)
 
 
 def _embed_products(contexts: Floats) -> Floats:
