@@ -117,7 +117,7 @@ def _describe_noise(noise: Noise) -> str:
         return "unknown, there are too few rounds"
     if noise.source == "repeats":
         return f"{format_number(noise.variance)}, estimated from {noise.freedom:,} repeated rounds"
-    return f"at most {format_number(noise.variance)}, the squared error of the best candidate"
+    return f"about {format_number(noise.variance)} or less, the squared error of the best candidate"
 
 
 def _describe_propensities(sample: LogSample) -> str:

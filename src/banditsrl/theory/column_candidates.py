@@ -115,7 +115,8 @@ class LeafCandidate:
         _, actions, rewards, _, _ = self._rounds
         rows, weight = jnp.asarray(self._rounds.contexts), seen.astype(np.float64)
         played = jnp.asarray(actions)
-        weights = _fit_trees(self._trees, jax.random.key(0), rows, played, rewards, weight)
+        key, targets = jax.random.key(0), jnp.asarray(rewards)
+        weights = _fit_trees(self._trees, key, rows, played, targets, jnp.asarray(weight))
         leaves, base = _read_trees(self._trees, weights, rows)
         return ColumnFeatures(_code_leaves(np.asarray(leaves)), np.asarray(base))
 

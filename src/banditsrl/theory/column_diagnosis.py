@@ -7,7 +7,7 @@ error decides between candidates; it includes what the candidate cannot learn fr
 Whether a candidate *could* explain the rewards is another question. A fixed candidate is judged by
 its least-squares fit to all rounds, whose squared error, corrected for the number of parameters, is
 that of the noise if rewards are linear in it. The noise comes from repeated rounds where there are
-enough, and otherwise from the candidate of least error, above which the noise cannot lie.
+enough, and otherwise from the candidate of least error, which contains the noise.
 """
 
 from dataclasses import replace
