@@ -41,6 +41,7 @@ class PolicyAdvice:
         reason: Why, in words.
         python: The expression that makes the policy.
         command: The command that says what it would have earned; empty if the log is not a file.
+        loop: The same in the configuration of a loop.
     """
 
     candidate: str
