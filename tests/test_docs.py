@@ -108,7 +108,7 @@ def check_sweep(given: dict[str, Any]) -> None:
 
 
 def check_doctor(given: dict[str, Any]) -> None:
-    assert Path(given["file"]).suffix in (".json", ".parquet")
+    assert Path(given["file"]).suffix in (".json", ".parquet", ".csv")
 
 
 def check_list(given: dict[str, Any]) -> None:

@@ -228,7 +228,7 @@ def test_a_bad_log_is_one_sentence(tmp_path: Path, columns: dict[str, Any], mess
 
 def test_other_files_are_refused_in_one_sentence(tmp_path: Path) -> None:
     with pytest.raises(
-        InvalidArgument, match=r"path must end in \.json or \.parquet, got .*a\.txt"
+        InvalidArgument, match=r"path must end in \.json or \.parquet, .*\.csv.*, got .*a\.txt"
     ):
         examine(tmp_path / "a.txt")
     (tmp_path / "a.parquet").write_text("not a table")

@@ -187,15 +187,29 @@ def report(directory: options.SweepFolder) -> None:
 @app.command("doctor")
 def doctor(
     file: options.DoctorFile,
+    *,
     plot: options.PlotFile = None,
     as_json: options.AsJson = False,
+    action: options.DoctorAction = None,
+    reward: options.DoctorReward = None,
+    propensity: options.DoctorPropensity = None,
+    columns: options.DoctorColumns = None,
+    log_format: options.DoctorFormat = None,
 ) -> None:
-    """Say which candidate representation is good enough, and why."""
-    examination = examine(file)
+    """Say which representation and which policy suit logged rounds or a problem, and why."""
+    examination = examine(
+        file,
+        progress=not as_json,
+        action=action,
+        reward=reward,
+        propensity=propensity,
+        columns=None if columns is None else columns.split(","),
+        format=log_format,
+    )
     if as_json:
         print_json(examination.as_dict())
     else:
-        console.print(examination.text(), highlight=False, markup=False)
+        console.print(examination.text(), highlight=False, markup=False, soft_wrap=True)
     if plot or not as_json:
         path = plot or Path(f"{file.stem}-doctor.png")
         examination.save_plot(path)

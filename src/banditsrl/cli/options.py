@@ -94,7 +94,28 @@ ListKind = Annotated[
 ]
 SweepFolder = Annotated[Path, typer.Argument(help="Folder of a sweep (the --out of its command).")]
 DoctorFile = Annotated[
-    Path, typer.Argument(help="Problem (.json) or logged rounds (.parquet) to examine.")
+    Path,
+    typer.Argument(help="Problem (.json) or logged rounds (.parquet, .csv, ...) to examine."),
+]
+DoctorAction = Annotated[
+    str | None,
+    typer.Option("--action", help="Column of the action. By default, action."),
+]
+DoctorReward = Annotated[
+    str | None,
+    typer.Option("--reward", help="Column of the reward. By default, reward."),
+]
+DoctorPropensity = Annotated[
+    str | None,
+    typer.Option("--propensity", help="Column of the propensity. By default, propensity."),
+]
+DoctorColumns = Annotated[
+    str | None,
+    typer.Option("--columns", help="Columns of a context, separated by commas. By default, all."),
+]
+DoctorFormat = Annotated[
+    str | None,
+    typer.Option("--format", help="Format of the log. By default, its ending tells."),
 ]
 PlotFile = Annotated[
     Path | None,

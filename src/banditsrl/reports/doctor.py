@@ -1,135 +1,76 @@
 """Is one of my embeddings good enough, and which? An examination of a file, in words and a plot.
 
-The file is a finite problem (JSON, see `read_problem`), where everything is known, or candidate
-embeddings with logged rounds (Parquet, see `logged_rounds.py`), where it is estimated.
+The file is one of these:
+
+- a finite problem (JSON, see `read_problem`), where everything is known;
+- candidate embeddings with logged rounds (Parquet, see `logged_rounds.py`), where it is estimated;
+- logged rounds with plain columns (see `evaluation.log_formats`), from which the doctor makes the
+  embeddings and recommends a policy.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
+import shlex
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from banditsrl.errors import InvalidArgument
+from banditsrl.evaluation.log import Log
+from banditsrl.evaluation.log_formats import ENDINGS
 from banditsrl.problems.finite import FiniteProblem
 from banditsrl.problems.instance_files import read_problem
-from banditsrl.reports.logged_rounds import read_logged_rounds
-from banditsrl.reports.matplotlib_plots import DPI, apply_look, draw_spectra
+from banditsrl.reports.column_verdicts import examine_columns
+from banditsrl.reports.examination import Examination
+from banditsrl.reports.logged_rounds import LoggedRounds, has_embeddings, read_logged_rounds
 from banditsrl.reports.number_format import format_count, format_number
-from banditsrl.reports.verdicts import (
-    CandidateVerdict,
-    describe_span,
-    judge_log,
-    judge_problem,
-    recommend,
-    write_advice,
-)
-from banditsrl.theory.column_scales import RANK_TOLERANCE
+from banditsrl.reports.verdicts import CandidateVerdict, judge_log, judge_problem
+from banditsrl.theory.certificate_forecast import Forecast, forecast_certificates
+from banditsrl.theory.log_designs import TableDesign
 from banditsrl.theory.log_diagnosis import Noise, diagnose_log
 
-
-@dataclass(frozen=True)
-class Examination:
-    """The verdicts of the doctor on the candidates in a file.
-
-    Attributes:
-        source: The file.
-        kind: "problem" or "log".
-        summary: What was examined, in one or two sentences.
-        noise: On a log, the estimated variance of the noise (nan if unknown); else None.
-        verdicts: One for each candidate.
-    """
-
-    source: str
-    kind: str
-    summary: str
-    noise: float | None
-    verdicts: tuple[CandidateVerdict, ...]
-
-    @property
-    def recommended(self) -> str:
-        """Name of the candidate to use."""
-        return recommend(self.verdicts).name
-
-    @property
-    def advice(self) -> str:
-        """The recommendation in words."""
-        return write_advice(self.verdicts, estimated=self._is_estimated)
-
-    def text(self) -> str:
-        """Return the whole examination for a person to read."""
-        parts = [f"{self.source}: {self.summary}"]
-        parts += [self._describe_candidate(verdict) for verdict in self.verdicts]
-        note = (
-            "(A direction counts if its singular value, in units of each column's largest entry, "
-            f"is above {RANK_TOLERANCE:g} times the largest one.)"
-        )
-        return "\n\n".join([*parts, self.advice, note])
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return the whole examination as plain JSON."""
-        unknown = self.noise is None or np.isnan(self.noise)
-        return {
-            "file": self.source,
-            "kind": self.kind,
-            "summary": self.summary,
-            "noise": None if unknown else self.noise,
-            "candidates": [verdict.as_dict() for verdict in self.verdicts],
-            "recommended": self.recommended,
-            "advice": self.advice,
-        }
-
-    def save_plot(self, path: Path) -> None:
-        """Draw spectra and errors into a file whose ending (.png, .pdf, .svg) sets its format."""
-        canvas = draw_spectra(
-            self.verdicts, noise=self.noise, names=self._action_names, title=self.advice
-        )
-        with apply_look():
-            canvas.savefig(path, dpi=DPI)
-
-    @property
-    def _is_estimated(self) -> bool:
-        return self.kind == "log"
-
-    @property
-    def _action_names(self) -> tuple[str, str]:
-        """Names of the two sets of actions whose features are examined."""
-        return ("played", "greedy") if self._is_estimated else ("all", "best")
-
-    def _describe_candidate(self, verdict: CandidateVerdict) -> str:
-        mark = "  <- recommended" if verdict.name == self.recommended else ""
-        size = f"(dimension {verdict.dim}, L = {format_number(verdict.L)})"
-        all_name, best_name = (f"{name} actions" for name in self._action_names)
-        lines = {
-            "fit": verdict.fit,
-            all_name: _describe_rank(verdict, verdict.played_rank, verdict.played_lambda_min),
-            best_name: _describe_rank(verdict, verdict.greedy_rank, verdict.greedy_lambda_min),
-            "span": describe_span(verdict, estimated=self._is_estimated),
-        }
-        if (unseen := verdict.rank - verdict.played_rank) > 0:
-            lines["caution"] = f"the log shows nothing about {format_count(unseen, 'direction')}."
-        heading = f"[{verdict.index}] {verdict.name} {size}{mark}"
-        return "\n".join([heading, *(f"  {name:<16}{text}" for name, text in lines.items())])
+__all__ = ["Examination", "examine"]
 
 
-def examine(path: str | Path) -> Examination:
-    """Examine the candidate embeddings in a file.
+def examine(source: str | Path | Log, *, progress: bool = False, **columns: Any) -> Examination:
+    """Examine the candidate embeddings in a file, or those that can be made from its columns.
 
     Args:
-        path: A finite problem (.json) or logged rounds (.parquet), as described above.
+        source: A finite problem (.json), logged rounds (.parquet, .csv, ...), or a `Log`.
+        progress: Whether to show how far a log has been read.
+        **columns: Which columns hold what in logged rounds with plain columns, as `Log.read`
+            takes them: `action`, `reward`, `propensity`, `columns`, `format`. One that is None has
+            its default there.
 
     Raises:
         InvalidArgument: If the file cannot be read or does not hold what it should.
     """
-    readers: dict[str, Callable[[Path], Examination]] = {
-        ".json": _examine_problem,
-        ".parquet": _examine_log,
-    }
-    path = Path(path)
-    if path.suffix.lower() not in readers:
-        raise InvalidArgument(f"path must end in {' or '.join(readers)}, got {path}.")
-    return readers[path.suffix.lower()](path)
+    if isinstance(source, Log):
+        return examine_columns(source, progress=progress)
+    path = Path(source)
+    ending = path.suffix.lower()
+    if ending == ".json":
+        return _examine_problem(path)
+    is_plain = any(value is not None for value in columns.values())
+    if ending == ".parquet" and not is_plain and has_embeddings(path):
+        return _examine_embeddings(path)
+    if ending not in ENDINGS and columns.get("format") is None:
+        known = ", ".join(name for name in ENDINGS if name != ".parquet")
+        raise InvalidArgument(
+            f"path must end in .json or .parquet, or in that of another log ({known}), got {path}."
+        )
+    named = {name: value for name, value in columns.items() if value is not None}
+    words = _write_words(path, named)
+    return examine_columns(Log.read(path, **named), words=words, progress=progress)
+
+
+def _write_words(path: Path, columns: Mapping[str, Any]) -> str:
+    """Return how other commands are told to read the same log."""
+    words = [str(path)]
+    for name, value in columns.items():
+        listed = [value] if isinstance(value, str) else [str(one) for one in value]
+        words += [f"--{name.replace('_', '-')}", ",".join(listed)]
+    return shlex.join(words)
 
 
 def _examine_problem(path: Path) -> Examination:
@@ -154,7 +95,7 @@ def _describe_ties(problem: FiniteProblem) -> str:
     )
 
 
-def _examine_log(path: Path) -> Examination:
+def _examine_embeddings(path: Path) -> Examination:
     log = read_logged_rounds(path)
     noise, diagnoses = diagnose_log(log.candidates, log.actions, log.rewards)
     verdicts = tuple(judge_log(noise, diagnoses))
@@ -164,7 +105,24 @@ def _examine_log(path: Path) -> Examination:
         f"Variance of the noise (no embedding can have a smaller mean squared error): "
         f"{_describe_noise(noise)}."
     )
-    return Examination(str(path), "log", summary, noise.variance, verdicts)
+    forecasts = _forecast(log, noise, verdicts)
+    return Examination(str(path), "log", summary, noise.variance, verdicts, forecasts)
+
+
+def _forecast(
+    log: LoggedRounds, noise: Noise, verdicts: tuple[CandidateVerdict, ...]
+) -> Mapping[str, Forecast]:
+    """Return when certificates would come, for candidates that the data do not contradict."""
+    if not noise.variance > 0.0:
+        return {}
+    n, sigma = len(log.rewards), float(np.sqrt(noise.variance))
+    return {
+        verdict.name: forecast_certificates(
+            TableDesign(log.candidates[verdict.name], log.actions, log.rewards), n=n, sigma=sigma
+        )
+        for verdict in verdicts
+        if verdict.realizable is not False
+    }
 
 
 def _describe_noise(noise: Noise) -> str:
@@ -175,8 +133,3 @@ def _describe_noise(noise: Noise) -> str:
         "together": "estimated from a fit of all candidates together",
     }
     return f"{format_number(noise.variance)}, {sources[noise.source]}"
-
-
-def _describe_rank(verdict: CandidateVerdict, rank: int, lambda_min: float) -> str:
-    least = format_number(lambda_min)
-    return f"rank {rank} of {verdict.dim}, smallest eigenvalue {least}"

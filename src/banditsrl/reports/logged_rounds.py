@@ -8,6 +8,8 @@ There is one `phi_` column per candidate. All candidates have the same number of
 its own dimension d. Other columns are ignored.
 """
 
+import contextlib
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,6 +24,9 @@ if TYPE_CHECKING:
 
 PREFIX = "phi_"
 """Beginning of the names of the columns that hold candidates."""
+
+NOT_CONTEXT = {"action", "reward", "propensity"}
+"""Columns that do not describe a context."""
 
 
 @dataclass(frozen=True)
@@ -56,14 +61,39 @@ def read_logged_rounds(path: Path) -> LoggedRounds:
     return LoggedRounds(candidates, actions, _read_rewards(frame["reward"], path))
 
 
-def _read_frame(path: Path) -> "pl.DataFrame":
+def has_embeddings(path: Path) -> bool:
+    """Return whether a Parquet file holds embeddings; if not, it must have other columns."""
+    import polars as pl
+
+    with _refuse_unreadable(path):
+        names = list(pl.read_parquet_schema(path))
+    if any(name.startswith(PREFIX) for name in names):
+        return True
+    if not set(names) - NOT_CONTEXT:
+        raise InvalidArgument(
+            f"{path}: must have the columns {PREFIX}<candidate>, or columns that describe a "
+            f"context, got {', '.join(names) or 'none'}."
+        )
+    return False
+
+
+@contextlib.contextmanager
+def _refuse_unreadable(path: Path) -> Iterator[None]:
+    """Turn the errors of a file that is no Parquet file into one sentence."""
     import polars as pl
 
     try:
-        frame = pl.read_parquet(path)
+        yield
     except (OSError, pl.exceptions.PolarsError) as error:
         reason = str(error).splitlines()[0]
         raise InvalidArgument(f"{path}: must be a readable Parquet file, got {reason}.") from error
+
+
+def _read_frame(path: Path) -> "pl.DataFrame":
+    import polars as pl
+
+    with _refuse_unreadable(path):
+        frame = pl.read_parquet(path)
     missing = [name for name in ("action", "reward") if name not in frame.columns]
     if not any(name.startswith(PREFIX) for name in frame.columns):
         missing.append(f"{PREFIX}<candidate>")

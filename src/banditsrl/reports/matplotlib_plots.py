@@ -40,6 +40,9 @@ PANEL_INCHES = (3.4, 3.0)
 DPI = 160
 """Resolution of PNG files."""
 
+MANY = 60
+"""More eigenvalues than this are drawn with small marks."""
+
 
 def make_canvas(width: float, height: float) -> "Canvas":
     """Return an empty figure of a size in inches, which needs no screen."""
@@ -187,7 +190,7 @@ def _draw_spectrum(
     """Draw eigenvalues from the largest; zeros are hollow marks at the floor."""
     lines = ((verdict.played, verdict.played_rank, "o"), (verdict.greedy, verdict.greedy_rank, "^"))
     for k, (values, rank, marker) in enumerate(lines):
-        look = {"marker": marker, "ms": 4, "color": LIGHT[k]}
+        look = {"marker": marker, "ms": 4 if len(values) <= MANY else 1.5, "color": LIGHT[k]}
         order, largest = range(1, len(values) + 1), values[::-1]
         axis.plot(order[:rank], largest[:rank], lw=1, label=f"{names[k]} actions", **look)
         zeros = [floor] * (len(values) - rank)

@@ -230,7 +230,7 @@ def _compute_spectrum(features: Floats, weights: Floats) -> tuple[float, ...]:
     return tuple(np.maximum(np.linalg.eigvalsh(moment), 0.0).tolist())
 
 
-def _compare_error(error: float, smallest: float) -> str:
+def compare_error(error: float, smallest: float) -> str:
     """Return how much worse an error is than the smallest one; empty if about the same."""
     if error < ABOUT_EQUAL * smallest or not smallest > 0:
         return ""
@@ -244,7 +244,7 @@ def _describe_logged_fit(d: LoggedDiagnosis, noise: Noise, smallest: float) -> s
     if math.isnan(d.error):
         return f"there are fewer rounds than directions, so {d.dim} parameters cannot be fitted."
     error = f"mean squared error {format_plus_minus(d.error, d.error_stderr)}"
-    error += _compare_error(d.error, smallest)
+    error += compare_error(d.error, smallest)
     if d.realizable is None:
         return f"{error}; there is nothing to compare it with, so it was not tested."
     variance = format_number(noise.variance)

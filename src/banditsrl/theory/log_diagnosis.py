@@ -140,7 +140,8 @@ def _estimate_noise(
     tables: list[Floats], together: Floats, actions: Ints, rewards: Floats
 ) -> tuple[Noise, Floats | None]:
     """Return the noise, and one term per round, (n,), whose mean is the variance."""
-    residuals, freedom = _compare_repeats(tables, actions, rewards)
+    whole = np.hstack([table.reshape(len(rewards), -1) for table in tables])
+    residuals, freedom = compare_repeats(whole, actions, rewards)
     source = "repeats"
     if freedom < MIN_FREEDOM:
         residuals, freedom = _compute_residuals(together, rewards)
@@ -151,12 +152,18 @@ def _estimate_noise(
     return Noise(float(squares.mean()), freedom, source), squares
 
 
-def _compare_repeats(tables: list[Floats], actions: Ints, rewards: Floats) -> tuple[Floats, int]:
-    """Return deviations from the mean over equal rounds, and their degrees of freedom."""
+def compare_repeats(rows: Floats, actions: Ints, rewards: Floats) -> tuple[Floats, int]:
+    """Return deviations from the mean over equal rounds, and their degrees of freedom.
+
+    Args:
+        rows: What describes a round, (n, w).
+        actions: The actions played, (n,).
+        rewards: Their rewards, (n,).
+    """
     n = len(rewards)
-    columns = [table.reshape(n, -1) for table in tables] + [actions[:, None].astype(float)]
-    rows = np.ascontiguousarray(np.hstack(columns) + 0.0)  # + 0.0 makes -0.0 equal to 0.0
-    keys = rows.view(np.dtype((np.void, rows.dtype.itemsize * rows.shape[1]))).ravel()
+    columns = [rows, actions[:, None].astype(np.float64)]
+    whole = np.ascontiguousarray(np.hstack(columns) + 0.0)  # + 0.0 makes -0.0 equal to 0.0
+    keys = whole.view(np.dtype((np.void, whole.dtype.itemsize * whole.shape[1]))).ravel()
     _, group = np.unique(keys, return_inverse=True)
     sizes = np.bincount(group)
     means = np.bincount(group, weights=rewards) / sizes
@@ -186,10 +193,8 @@ def _diagnose(
     greedy = table[np.arange(n), (table @ theta).argmax(axis=1)]
     residuals, freedom = _compute_residuals(played, rewards)
     squares = residuals**2 * (n / freedom) if freedom > 0 else np.full(n, np.nan)
-    above = np.full(n, np.nan) if noise is None else squares - noise
-    error, error_stderr = _mean_and_stderr(squares)
-    excess, excess_stderr = _mean_and_stderr(above)
-    allowed = MAX_ERRORS * excess_stderr + EXACT_SHARE * float((rewards**2).mean())
+    excess, excess_stderr, realizable = compare_with_noise(squares, noise, rewards)
+    error, error_stderr = mean_and_stderr(squares)
     return LoggedDiagnosis(
         dim=dim,
         rank=rank_of(table.reshape(-1, dim)),
@@ -197,7 +202,7 @@ def _diagnose(
         error_stderr=error_stderr,
         excess=excess,
         excess_stderr=excess_stderr,
-        realizable=None if np.isnan(excess) else bool(excess <= allowed),
+        realizable=realizable,
         played=_eigenvalues(played),
         greedy=_eigenvalues(greedy),
         played_rank=rank_of(played),
@@ -207,7 +212,24 @@ def _diagnose(
     )
 
 
-def _mean_and_stderr(values: Floats) -> tuple[float, float]:
+def compare_with_noise(
+    squares: Floats, noise: Floats | None, rewards: Floats
+) -> tuple[float, float, bool | None]:
+    """Return the mean excess over the noise, its standard error, and whether it may be chance.
+
+    Args:
+        squares: Squared errors of a candidate, (n,).
+        noise: Terms whose mean is the variance of the noise, (n,); None if it is unknown.
+        rewards: The rewards, (n,), whose size says what counts as rounding.
+    """
+    if noise is None or np.isnan(squares).any():
+        return float("nan"), float("nan"), None
+    excess, stderr = mean_and_stderr(squares - noise)
+    allowed = MAX_ERRORS * stderr + EXACT_SHARE * float((rewards**2).mean())
+    return excess, stderr, bool(excess <= allowed)
+
+
+def mean_and_stderr(values: Floats) -> tuple[float, float]:
     """Return the mean and its standard error, which is zero for a single value."""
     spread = float(values.std(ddof=1)) if len(values) > 1 else 0.0
     return float(values.mean()), spread / float(np.sqrt(len(values)))
