@@ -149,7 +149,8 @@ def test_many_threads_share_a_few_connections(loop: Loop, url: str) -> None:
         thread.join()
     assert sorted(one.id for one in found) == sorted(one.id for one in decisions)
     n_open = "SELECT COUNT(*) FROM pg_stat_activity WHERE datname = current_database()"
-    assert ask(url, n_open)[0][0] <= LARGEST_POOL + 4  # one writes, listens and leads, and this question
+    # One connection each writes, listens, leads, and asks this.
+    assert ask(url, n_open)[0][0] <= LARGEST_POOL + 4
 
 
 def test_a_statement_that_fails_leaves_nothing_behind(loop: Loop) -> None:
