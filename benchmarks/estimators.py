@@ -40,19 +40,19 @@ from simulated_logs import (
     true_values,
 )
 
-from banditsrl.evaluation.always_intervals import (
+from banditsrl.estimation.always_intervals import (
     KnownBounds,
     Wager,
     evidence_at_each_row,
     mirror_terms,
     value_wagers,
 )
-from banditsrl.evaluation.estimators import ESTIMATORS, estimate
-from banditsrl.evaluation.paired_comparison import compare, difference_wagers, measure_disagreement
-from banditsrl.evaluation.reward_models import fit_reward_model
-from banditsrl.evaluation.row_folds import fold_of
-from banditsrl.evaluation.target_terms import TargetTerms, make_terms
-from banditsrl.evaluation.term_calibration import calibrate_terms
+from banditsrl.estimation.estimators import ESTIMATORS, estimate
+from banditsrl.estimation.paired_comparison import compare, difference_wagers, measure_disagreement
+from banditsrl.estimation.reward_models import fit_reward_model
+from banditsrl.estimation.row_folds import fold_of
+from banditsrl.estimation.target_terms import TargetTerms, make_terms
+from banditsrl.estimation.term_calibration import calibrate_terms
 
 LEVEL = 0.05
 LOGS_PER_PROBLEM = 5

@@ -20,8 +20,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from banditsrl.evaluation.log import Log, LogBatch
-from banditsrl.evaluation.mean_intervals import student_interval
+from banditsrl.estimation.mean_intervals import student_interval
+from banditsrl.logs.log import Log, LogBatch
 from banditsrl.reports.evaluation_report import evaluate
 
 OUT = Path("benchmarks/results/open_bandit.json")

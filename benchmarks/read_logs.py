@@ -22,7 +22,7 @@ from pathlib import Path
 
 import numpy as np
 
-from banditsrl.evaluation.log import BATCH_ROWS, Log, LogBatch, LogSchema, SkippedRows
+from banditsrl.logs.log import BATCH_ROWS, Log, LogBatch, LogSchema, SkippedRows
 
 ENDINGS = {
     "Parquet": "parquet",

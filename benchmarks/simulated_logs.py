@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from banditsrl.evaluation.log import LogBatch, LogSchema
+from banditsrl.logs.log import LogBatch, LogSchema
 
 Floats = NDArray[np.float64]
 

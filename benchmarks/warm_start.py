@@ -26,10 +26,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 import banditsrl
-from banditsrl.evaluation.log import Log
 from banditsrl.evaluation.log_life import AcceptedRounds
 from banditsrl.evaluation.policy_targets import PolicyTarget
 from banditsrl.live.fold import next_end_after
+from banditsrl.logs.log import Log
 from banditsrl.numerics.partition import partition
 from banditsrl.serving.compiled import compiled
 

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from banditsrl.evaluation.log import Log, LogBatch
+from banditsrl.logs.log import Log, LogBatch
 
 Floats = NDArray[np.float64]
 

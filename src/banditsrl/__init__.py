@@ -48,8 +48,8 @@ from banditsrl.theory.guarantees import theory
 from banditsrl.version import VERSION
 
 if TYPE_CHECKING:
-    from banditsrl.evaluation.log import Log
     from banditsrl.live.live_loop import Loop
+    from banditsrl.logs.log import Log
     from banditsrl.reports.evaluation_report import Evaluation, evaluate
 
 __version__ = VERSION
@@ -57,7 +57,7 @@ __version__ = VERSION
 
 LAZY = {
     "Evaluation": "banditsrl.reports.evaluation_report",
-    "Log": "banditsrl.evaluation.log",
+    "Log": "banditsrl.logs.log",
     "Loop": "banditsrl.live.live_loop",
     "evaluate": "banditsrl.reports.evaluation_report",
 }

@@ -13,7 +13,7 @@ from banditsrl.evaluation.calibration import (
     LawTally,
     PlayedTally,
 )
-from banditsrl.evaluation.log import LogBatch
+from banditsrl.logs.log import LogBatch
 
 Floats = NDArray[np.float64]
 

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from banditsrl.evaluation.log import Log, LogBatch
 from banditsrl.evaluation.log_quality import examine_log
 from banditsrl.evaluation.segments import choose_segments, divide_column, head_of
 from banditsrl.evaluation.target_overlap import find_unsupported
+from banditsrl.logs.log import Log, LogBatch
 
 Floats = NDArray[np.float64]
 

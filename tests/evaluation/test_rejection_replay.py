@@ -11,9 +11,9 @@ import banditsrl
 from banditsrl.core.history import BLOCK, append_round, empty_history
 from banditsrl.core.phases import is_phase_end
 from banditsrl.errors import InvalidArgument
-from banditsrl.evaluation.log import Log
 from banditsrl.evaluation.rejection_replay import replay_by_rejection, replay_doubly_robust
 from banditsrl.evaluation.replay_rounds import ACT_STREAM, COIN_STREAM, REDRAW_STREAM
+from banditsrl.logs.log import Log
 from banditsrl.serving.compiled import compiled
 
 N_COLUMNS, N_ACTIONS = 3, 3

@@ -9,16 +9,16 @@ import pytest
 
 import banditsrl
 from banditsrl.errors import InvalidArgument, NotFound, StateFileError, UnknownName
+from banditsrl.estimation.row_folds import fold_of
 from banditsrl.evaluation.learned_targets import learn_target
-from banditsrl.evaluation.log import Log
 from banditsrl.evaluation.policy_targets import BLOCK_ROWS, PolicyTarget
-from banditsrl.evaluation.row_folds import fold_of
 from banditsrl.evaluation.targets import (
     ConstantTarget,
     LoggedTarget,
     UniformTarget,
     make_target,
 )
+from banditsrl.logs.log import Log
 from banditsrl.serving.compiled import compiled
 
 N_COLUMNS, N_ACTIONS, N = 3, 3, BLOCK_ROWS + 50

@@ -8,8 +8,8 @@ from logged_offers import FixedTarget, make_certain_offers, make_offers
 
 import banditsrl
 from banditsrl.errors import InvalidArgument, UnknownName
-from banditsrl.evaluation.log import Log
 from banditsrl.evaluation.promotion_gate import PromotionGate
+from banditsrl.logs.log import Log
 from banditsrl.reports.evaluation_report import Evaluation, evaluate
 
 LAW = np.array([0.1, 0.7, 0.2])

@@ -5,7 +5,7 @@ import pytest
 
 import banditsrl
 from banditsrl.errors import InvalidArgument
-from banditsrl.evaluation import log as log_module
+from banditsrl.logs import log as log_module
 from banditsrl.reports.log_sample import sample_log
 
 N = 5000

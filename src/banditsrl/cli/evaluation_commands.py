@@ -113,7 +113,7 @@ def evaluate(
 ) -> None:
     """Say what other policies would have earned on a log, and whether one may go live."""
     # Most commands need no log, and these take their time to import.
-    from banditsrl.evaluation.log import Log  # noqa: PLC0415
+    from banditsrl.logs.log import Log  # noqa: PLC0415
     from banditsrl.reports.evaluation_report import (  # noqa: PLC0415
         DEFAULT_ESTIMATORS,
     )

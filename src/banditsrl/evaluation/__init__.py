@@ -1,1 +1,1 @@
-"""What would another policy have earned on logged rounds, and how sure is that?"""
+"""What would another policy have earned on a log, is the log good enough, and may it go live?"""

@@ -22,7 +22,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from banditsrl.evaluation.log import LogBatch
+from banditsrl.logs.log import LogBatch
 
 Floats = NDArray[np.float64]
 

@@ -13,19 +13,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banditsrl.errors import InvalidArgument
-from banditsrl.evaluation.estimators import ESTIMATORS, Estimate, estimate
+from banditsrl.estimation.estimators import ESTIMATORS, Estimate, estimate
+from banditsrl.estimation.paired_comparison import compare, measure_disagreement
+from banditsrl.estimation.reward_models import CrossFitted, fit_reward_model
+from banditsrl.estimation.row_folds import fold_of
+from banditsrl.estimation.target_terms import TargetTerms, join_terms, make_terms
+from banditsrl.estimation.term_calibration import calibrate_terms
 from banditsrl.evaluation.learned_targets import LearnedTarget
-from banditsrl.evaluation.log import Log, LogBatch
 from banditsrl.evaluation.log_quality import LogQuality, QualityTally
-from banditsrl.evaluation.paired_comparison import compare, measure_disagreement
 from banditsrl.evaluation.promotion_gate import GateRule, GateVerdict, PromotionGate
 from banditsrl.evaluation.quality_words import describe_overlap, refuse_log
-from banditsrl.evaluation.reward_models import CrossFitted, fit_reward_model
-from banditsrl.evaluation.row_folds import fold_of
 from banditsrl.evaluation.target_overlap import OverlapTally, TargetOverlap
-from banditsrl.evaluation.target_terms import TargetTerms, join_terms, make_terms
 from banditsrl.evaluation.targets import Target
-from banditsrl.evaluation.term_calibration import calibrate_terms
+from banditsrl.logs.log import Log, LogBatch
 
 Floats = NDArray[np.float64]
 

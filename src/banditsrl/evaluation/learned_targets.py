@@ -16,10 +16,10 @@ from banditsrl.arguments import count
 from banditsrl.core.adapters import as_policy
 from banditsrl.core.policy import AnyPolicy, Policy, State
 from banditsrl.errors import InvalidArgument
-from banditsrl.evaluation.log import Log, LogBatch
-from banditsrl.evaluation.log_batches import join_batches, take_rows
+from banditsrl.estimation.row_folds import SAMPLE_SALT, fold_of, hash_rows
 from banditsrl.evaluation.policy_targets import PolicyTarget, check_sizes
-from banditsrl.evaluation.row_folds import SAMPLE_SALT, fold_of, hash_rows
+from banditsrl.logs.log import Log, LogBatch
+from banditsrl.logs.log_batches import join_batches, take_rows
 from banditsrl.serving.warm_start import warm_start
 
 FOLDS = 3

@@ -18,8 +18,6 @@ from banditsrl.core.history import BLOCK, History
 from banditsrl.core.policy import Policy, State
 from banditsrl.errors import InvalidArgument
 from banditsrl.evaluation.acceptance_rates import AcceptanceRate
-from banditsrl.evaluation.log import LogBatch
-from banditsrl.evaluation.log_batches import take_rows
 from banditsrl.evaluation.policy_targets import pad_masks
 from banditsrl.evaluation.replay_rounds import (
     ReplayLife,
@@ -30,6 +28,8 @@ from banditsrl.evaluation.replay_rounds import (
     replay_rows,
 )
 from banditsrl.live.fold import next_end_after
+from banditsrl.logs.log import LogBatch
+from banditsrl.logs.log_batches import take_rows
 from banditsrl.numerics.partition import partition
 from banditsrl.numerics.precision import in_float64
 from banditsrl.serving.compiled import compiled

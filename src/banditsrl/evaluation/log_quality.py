@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banditsrl.evaluation.calibration import CERTAIN, LEVEL, LawTally, PlayedTally, PropensityFit
-from banditsrl.evaluation.log import LogBatch, LogSchema
 from banditsrl.evaluation.quality_words import describe_overlap, describe_quality, refuse_log
 from banditsrl.evaluation.segments import (
     Segment,
@@ -21,10 +20,11 @@ from banditsrl.evaluation.segments import (
     head_of,
 )
 from banditsrl.evaluation.target_overlap import NEVER, OverlapTally, TargetOverlap
+from banditsrl.logs.log import LogBatch, LogSchema
 
 if TYPE_CHECKING:
-    from banditsrl.evaluation.log import Log
     from banditsrl.evaluation.targets import Target
+    from banditsrl.logs.log import Log
 
 Floats = NDArray[np.float64]
 

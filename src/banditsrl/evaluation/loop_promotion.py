@@ -16,7 +16,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banditsrl.errors import InvalidArgument, NotFound
-from banditsrl.evaluation.log import LogBatch
 from banditsrl.evaluation.loop_targets import open_version
 from banditsrl.evaluation.policy_targets import PolicyTarget
 from banditsrl.evaluation.promotion_gate import LEVEL, GateRule, GateVerdict, PromotionGate
@@ -27,6 +26,7 @@ from banditsrl.live.log_reader import read_position
 from banditsrl.live.loop_config import LoopConfig
 from banditsrl.live.loop_queries import find_deciding_model, list_models
 from banditsrl.live.loop_store import LoopStore
+from banditsrl.logs.log import LogBatch
 
 ROWS_AT_ONCE = 1024
 

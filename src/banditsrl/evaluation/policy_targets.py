@@ -21,7 +21,7 @@ from banditsrl.core.adapters import as_policy
 from banditsrl.core.policy import AnyPolicy, Policy, State
 from banditsrl.core.representation import Context
 from banditsrl.errors import InvalidArgument
-from banditsrl.evaluation.log import LogBatch
+from banditsrl.logs.log import LogBatch
 from banditsrl.numerics.partition import Partitioned, partition
 from banditsrl.numerics.precision import in_float64
 from banditsrl.serving.agent import Agent

@@ -5,7 +5,7 @@ from typing import Any
 
 from banditsrl.core.policy import Policy
 from banditsrl.errors import InvalidArgument
-from banditsrl.evaluation.log import LogSchema
+from banditsrl.logs.log import LogSchema
 from banditsrl.policies.policy_catalogue import make_policy
 from banditsrl.problems.stream import Stream
 
@@ -18,7 +18,7 @@ def read_policy(words: str, schema: LogSchema) -> Policy[Any]:
         schema: What the rounds of the log have in common.
 
     Example:
-        >>> from banditsrl.evaluation.log import LogSchema
+        >>> from banditsrl.logs.log import LogSchema
         >>> schema = LogSchema(actions=("red", "green"), columns=("age", "one"))
         >>> read_policy("linucb-disjoint,ucb_scale=0.2", schema).ucb_scale
         0.2

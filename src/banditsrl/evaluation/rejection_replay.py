@@ -34,10 +34,9 @@ from banditsrl.arguments import count, probability, real
 from banditsrl.core.adapters import as_policy
 from banditsrl.core.policy import AnyPolicy, State
 from banditsrl.errors import InvalidArgument
+from banditsrl.estimation.mean_intervals import student_interval
 from banditsrl.evaluation.acceptance_rates import AcceptanceRate, fixed_rate, rate_by_quantile
-from banditsrl.evaluation.log import Log, LogBatch
 from banditsrl.evaluation.log_life import LogLife, check_propensities
-from banditsrl.evaluation.mean_intervals import student_interval
 from banditsrl.evaluation.policy_targets import check_sizes
 from banditsrl.evaluation.replay_estimates import (
     ReplayedRows,
@@ -46,6 +45,7 @@ from banditsrl.evaluation.replay_estimates import (
     draw_curve,
 )
 from banditsrl.evaluation.replay_rounds import SeenRows
+from banditsrl.logs.log import Log, LogBatch
 
 FIRST_SHARE = 0.25
 """Share of rows for whose acceptance room is made, if the rate is not known beforehand."""

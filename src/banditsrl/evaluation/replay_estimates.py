@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banditsrl.core.policy import State
-from banditsrl.evaluation.always_intervals import always_interval, check_bounds
-from banditsrl.evaluation.mean_intervals import Interval
-from banditsrl.evaluation.target_terms import TargetTerms
+from banditsrl.estimation.always_intervals import always_interval, check_bounds
+from banditsrl.estimation.mean_intervals import Interval
+from banditsrl.estimation.target_terms import TargetTerms
 
 Floats = NDArray[np.float64]
 

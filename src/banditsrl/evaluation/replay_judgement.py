@@ -7,15 +7,15 @@ rounds. Both are about as many rounds of the policy's life as were accepted.
 from typing import Any
 
 from banditsrl.core.policy import Policy
-from banditsrl.evaluation.estimators import Estimate
+from banditsrl.estimation.estimators import Estimate
+from banditsrl.estimation.reward_models import CrossFitted
 from banditsrl.evaluation.judgement import TargetJudgement
-from banditsrl.evaluation.log import Log
 from banditsrl.evaluation.log_quality import LogQuality
 from banditsrl.evaluation.policy_words import read_policy
 from banditsrl.evaluation.quality_words import refuse_log
 from banditsrl.evaluation.rejection_replay import replay_by_rejection, replay_doubly_robust
 from banditsrl.evaluation.replay_estimates import ReplayEstimate
-from banditsrl.evaluation.reward_models import CrossFitted
+from banditsrl.logs.log import Log
 
 REPLAY = "replay"
 

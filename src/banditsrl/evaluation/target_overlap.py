@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banditsrl.evaluation.calibration import CERTAIN
-from banditsrl.evaluation.log import LogBatch
+from banditsrl.logs.log import LogBatch
 
 Floats = NDArray[np.float64]
 

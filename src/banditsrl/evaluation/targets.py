@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 from banditsrl.arguments import count
 from banditsrl.errors import InvalidArgument
 from banditsrl.evaluation.learned_targets import learn_target
-from banditsrl.evaluation.log import Log, LogBatch, LogSchema
 from banditsrl.evaluation.loop_targets import open_version
 from banditsrl.evaluation.policy_targets import load_agent_target
 from banditsrl.evaluation.policy_words import read_policy
+from banditsrl.logs.log import Log, LogBatch, LogSchema
 from banditsrl.registry import Registry
 
 

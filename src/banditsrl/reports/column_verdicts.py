@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from banditsrl.evaluation.log import Log
+from banditsrl.logs.log import Log
 from banditsrl.reports.examination import Examination
 from banditsrl.reports.log_sample import LogSample, sample_log
 from banditsrl.reports.number_format import format_count, format_number, format_plus_minus

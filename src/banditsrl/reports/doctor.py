@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 
 from banditsrl.errors import InvalidArgument
-from banditsrl.evaluation.log import Log
-from banditsrl.evaluation.log_formats import ENDINGS
+from banditsrl.logs.log import Log
+from banditsrl.logs.log_formats import ENDINGS
 from banditsrl.problems.finite import FiniteProblem
 from banditsrl.problems.instance_files import read_problem
 from banditsrl.reports.column_verdicts import examine_columns

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from banditsrl.evaluation.estimators import Estimate
+from banditsrl.estimation.estimators import Estimate
 from banditsrl.evaluation.judgement import LOGGED, TargetJudgement
 from banditsrl.reports.colours import LIGHT
 from banditsrl.reports.matplotlib_plots import apply_look, make_canvas

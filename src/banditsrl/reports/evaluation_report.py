@@ -13,13 +13,13 @@ from typing import Any
 
 from banditsrl.arguments import one_of, probability
 from banditsrl.errors import InvalidArgument
-from banditsrl.evaluation.estimators import ESTIMATORS, Estimate, estimate
+from banditsrl.estimation.estimators import ESTIMATORS, Estimate, estimate
 from banditsrl.evaluation.judgement import LOGGED, LogJudge, TargetJudgement, fit_model
-from banditsrl.evaluation.log import Log
 from banditsrl.evaluation.log_quality import LogQuality
 from banditsrl.evaluation.promotion_gate import GateRule, GateVerdict, read_gate
 from banditsrl.evaluation.replay_judgement import REPLAY, judge_replay
 from banditsrl.evaluation.targets import Target, make_target
+from banditsrl.logs.log import Log
 from banditsrl.reports.evaluation_plots import draw_evaluation
 from banditsrl.reports.evaluation_words import write_evaluation
 from banditsrl.reports.matplotlib_plots import DPI, apply_look

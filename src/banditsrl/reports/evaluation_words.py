@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from banditsrl.evaluation.estimators import Estimate
+from banditsrl.estimation.estimators import Estimate
 from banditsrl.evaluation.judgement import LOGGED, TargetJudgement
 from banditsrl.evaluation.log_quality import LogQuality
 from banditsrl.reports.number_format import NO_VALUE, format_count, format_number, format_share

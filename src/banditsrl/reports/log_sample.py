@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banditsrl.errors import InvalidArgument
-from banditsrl.evaluation.log import Log, LogBatch
+from banditsrl.logs.log import Log, LogBatch
 from banditsrl.theory.column_candidates import ColumnRounds
 
 MOST_ROWS = 40_000

@@ -1,0 +1,1 @@
+"""What is a target worth, from logged rounds? Estimators, reward models and intervals."""

@@ -1,0 +1,1 @@
+"""Rounds that somebody else decided, in every format: one description, readers and writers."""
