@@ -332,7 +332,7 @@ def test_a_long_table_is_read_in_batches(path: Path, monkeypatch: pytest.MonkeyP
     rows = [{"x": float(k), "action": "ab"[k % 2], "reward": 1.0} for k in range(50)]
     monkeypatch.setattr(table_logs, "SLICE_ROWS", 14)
     for room in ("table_logs", "line_blocks"):
-        monkeypatch.setattr(f"banditsrl.evaluation.{room}.BATCH_ROWS", 7)
+        monkeypatch.setattr(f"banditsrl.logs.{room}.BATCH_ROWS", 7)
     log = Log.read(write_rows(path, rows))
     batches = list(log.batches())
     assert max(len(batch.rows) for batch in batches) <= 7
