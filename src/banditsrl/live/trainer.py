@@ -14,7 +14,7 @@ import threading
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import banditsrl
+from banditsrl import version
 from banditsrl.core.policy import State
 from banditsrl.errors import TrainingFailed
 from banditsrl.live.fold import PendingTraining
@@ -94,7 +94,7 @@ class Trainer:
         if self._closed:
             raise TrainingFailed("The loop is closed, so nothing is trained.")
         self._end()
-        package = str(Path(banditsrl.__file__).parents[1])
+        package = str(Path(version.__file__).parents[1])
         paths = [package, *filter(None, [os.environ.get("PYTHONPATH")])]
         environment = {**os.environ, **thread_limits(1), "PYTHONPATH": os.pathsep.join(paths)}
         self._process = subprocess.Popen(
