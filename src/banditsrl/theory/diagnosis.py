@@ -7,19 +7,26 @@ the optimal actions' features, the span of all features, and the error of the be
 
 from dataclasses import asdict, dataclass
 from numbers import Integral
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from banditsrl.core.representation import Representation
+from banditsrl.display.charts import BarChart
+from banditsrl.display.displayed import Displayed
+from banditsrl.display.summaries import Summary
 from banditsrl.errors import InvalidArgument
 from banditsrl.problems.claims import reward_spread
 from banditsrl.problems.finite import FiniteProblem, check_finite_problem
 from banditsrl.representations.conversion import as_representation
 from banditsrl.representations.table import Table
 from banditsrl.theory.column_scales import fit_least_squares, rank_of
+from banditsrl.theory.diagnosis_words import draw_ranks, list_properties, state_verdict
 from banditsrl.theory.misspecification import bound_misspecification
+
+if TYPE_CHECKING:
+    import polars as pl
 
 Floats = NDArray[np.float64]
 
@@ -27,8 +34,8 @@ REALIZABLE_TOLERANCE = 1e-6
 """A linear fit whose largest error is at most this share of the spread of rewards is exact."""
 
 
-@dataclass(frozen=True)
-class Diagnosis:
+@dataclass(frozen=True, repr=False)
+class Diagnosis(Displayed):
     """Properties of one representation phi on one problem (paper, Section 2).
 
     The paper assumes one optimal action a* in each context. Where several are tied, each counts
@@ -76,6 +83,23 @@ class Diagnosis:
     def as_dict(self) -> dict[str, Any]:
         """Return the properties by name."""
         return asdict(self)
+
+    def __repr__(self) -> str:
+        return f"Diagnosis(dim={self.dim}: {state_verdict(self)})"
+
+    def summary(self) -> Summary:
+        """Return the properties in words, with the verdict in the title."""
+        return Summary(state_verdict(self), list_properties(self))
+
+    def chart(self) -> BarChart:
+        """Return the dimension and the two ranks, whose agreement HLS is about."""
+        return draw_ranks(self)
+
+    def to_polars(self) -> "pl.DataFrame":
+        """Return one row with all properties."""
+        import polars as pl
+
+        return pl.DataFrame([self.as_dict()])
 
 
 class _Samples(NamedTuple):

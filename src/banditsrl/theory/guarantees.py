@@ -8,11 +8,15 @@ numbers are computed all the same, and one sentence is added for each violation.
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax.numpy as jnp
 
 from banditsrl.arguments import count, one_of, positive, probability
+from banditsrl.display.charts import BarChart
+from banditsrl.display.displayed import Displayed
+from banditsrl.display.numerals import format_time
+from banditsrl.display.summaries import Summary
 from banditsrl.errors import InvalidArgument
 from banditsrl.numerics.precision import in_float64
 from banditsrl.problems.finite import FiniteProblem, check_finite_problem
@@ -20,12 +24,28 @@ from banditsrl.theory.assumptions import list_violations
 from banditsrl.theory.diagnosis import diagnose
 from banditsrl.theory.inequalities import MAX_LOG2, Analysis, find_first_power, find_first_time
 
+if TYPE_CHECKING:
+    import polars as pl
+
 BASES = ("linucb", "egreedy")
 LOSSES = ("eig", "bic")
 
 
-@dataclass(frozen=True)
-class Theory:
+MEANINGS = {
+    "tau_elim": "only realizable representations are left after step",
+    "tau_hls": "the HLS representation is selected after step",
+    "tau_alg": "part of these steps that is due to the base",
+    "tau_glrt": "the test always passes after step",
+    "tau_opt": "there is no regret after step",
+    "bound": "regret is at most",
+    "bound_single": "regret with one realizable representation is at most",
+    "bound_no_hls": "regret without an HLS representation is at most",
+}
+"""What each number says, in front of the number."""
+
+
+@dataclass(frozen=True, repr=False)
+class Theory(Displayed):
     """The paper's times and regret bounds for BanditSRL on one problem.
 
     A time that does not exist, or lies beyond 2^900, is infinite, and `notes` says why.
@@ -64,6 +84,36 @@ class Theory:
             for name, value in asdict(self).items()
             if isinstance(value, float)
         )
+
+    def __repr__(self) -> str:
+        return (
+            f"Theory(no regret after step {format_time(self.tau_opt)}, "
+            f"regret at most {format_time(self.bound)})"
+        )
+
+    def summary(self) -> Summary:
+        """Return what every number says, with the violated assumptions and the notes below."""
+        rows = tuple(
+            (name, MEANINGS[name], format_time(value)) for name, value, _ in self.as_rows()
+        )
+        return Summary("What the paper guarantees", rows, (), (*self.violations, *self.notes))
+
+    def chart(self) -> BarChart:
+        """Return the times on a logarithmic scale; a time that does not exist has no bar."""
+        times = [row for row in self.as_rows() if row[0].startswith("tau")]
+        return BarChart(
+            "What the paper guarantees",
+            "powers of ten of the step",
+            tuple(name for name, _, _ in times),
+            tuple(max(log, 0.0) if math.isfinite(log) else 0.0 for _, _, log in times),
+            tuple(format_time(value) for _, value, _ in times),
+        )
+
+    def to_polars(self) -> "pl.DataFrame":
+        """Return one row per number: its name, its value and the logarithm to base ten."""
+        import polars as pl
+
+        return pl.DataFrame(self.as_rows(), schema=["name", "value", "log10"], orient="row")
 
 
 @in_float64
