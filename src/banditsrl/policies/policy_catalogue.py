@@ -152,7 +152,7 @@ def _make_glrt(
 ) -> GLRT:
     del preset
     rest, own = _share_out(settings, [GLRT, base], task)
-    return GLRT(base(_pick(task, representation), **own), **rest)
+    return GLRT(base=base(_pick(task, representation), **own), **rest)
 
 
 def _make_banditsrl(
