@@ -28,7 +28,7 @@ from jax import Array
 
 from banditsrl.arguments import at_least, count, one_of, positive
 from banditsrl.core.history import History
-from banditsrl.core.settings import setting
+from banditsrl.core.settings import DescribedMeta, setting
 from banditsrl.errors import InvalidArgument
 from banditsrl.representations.network import Network, NetworkWeights
 from banditsrl.selection.shuffling import mix_bits, shuffle
@@ -47,7 +47,7 @@ LEAST = 4
 """A pass over explored samples is at least as long as all samples divided by this number."""
 
 
-class Training(eqx.Module):
+class Training(eqx.Module, metaclass=DescribedMeta):
     """Settings of the training; the defaults are the paper's.
 
     Args:
