@@ -47,7 +47,7 @@ def nice_ticks(low: float, high: float) -> list[float]:
 
 
 def _draw_lines(chart: LineChart) -> str:
-    x_low, x_high = _range_of([line.x for line in chart.lines])
+    x_low, x_high = _range_of([line.x for line in chart.lines], (0.0,))
     y_low, y_high = _range_of([_edge(line, -1) for line in chart.lines], (0.0,))
     y_high = max(y_high, _range_of([_edge(line, 1) for line in chart.lines])[1])
     x_of = _scale(x_low, x_high, LEFT, WIDTH - RIGHT)

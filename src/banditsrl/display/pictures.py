@@ -29,7 +29,10 @@ LOOK: Any = {
 }
 
 INCHES = (6.0, 3.6)
-"""Width and height of a picture."""
+"""Width and height of a picture of lines."""
+
+BAR_INCHES, FRAME_INCHES = 0.35, 0.95
+"""Height of a bar with its gap, and of what is around the bars."""
 
 SCREEN_DPI, FILE_DPI = 110, 200
 """Resolution in a notebook and in a file."""
@@ -81,7 +84,7 @@ def draw_picture(chart: Chart) -> Picture:
     from matplotlib.figure import Figure
 
     with mpl.rc_context(LOOK):
-        figure = Figure(figsize=INCHES, layout="constrained")
+        figure = Figure(figsize=_size_of(chart), layout="constrained")
         FigureCanvasAgg(figure)
         axis = figure.subplots()
         if isinstance(chart, BarChart):
@@ -92,6 +95,13 @@ def draw_picture(chart: Chart) -> Picture:
     return Picture(figure, chart.title)
 
 
+def _size_of(chart: Chart) -> tuple[float, float]:
+    """Return width and height in inches: more bars make a picture higher."""
+    if isinstance(chart, BarChart):
+        return INCHES[0], BAR_INCHES * len(chart.names) + FRAME_INCHES
+    return INCHES
+
+
 def _draw_lines(axis: Any, chart: LineChart) -> None:
     dashes = list(DASHES.values())
     for k, line in enumerate(chart.lines):
@@ -100,6 +110,8 @@ def _draw_lines(axis: Any, chart: LineChart) -> None:
         if np.isfinite(line.margin).all():
             low, high = line.y - line.margin, line.y + line.margin
             axis.fill_between(line.x, low, high, color=colour, alpha=0.2, linewidth=0)
+    axis.set_xlim(left=0.0)
+    axis.xaxis.set_major_formatter("{x:,.0f}")
     note = f"\n{chart.caption}" if chart.caption else ""
     axis.set_xlabel(f"{chart.x_label}{note}")
     axis.set_ylabel(chart.y_label)
@@ -113,4 +125,6 @@ def _draw_bars(axis: Any, chart: BarChart) -> None:
     axis.set_yticks(places, chart.names)
     axis.invert_yaxis()
     axis.margins(x=0.15)
+    axis.grid(visible=False, axis="y")
+    axis.set_axisbelow(True)
     axis.set_xlabel(chart.x_label)
