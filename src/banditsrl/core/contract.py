@@ -1,7 +1,7 @@
 """Is this object a policy? The contract as code, for our policies and for anybody's.
 
 Each check is a function that raises `ContractViolation` with one sentence; `check_policy` runs
-them all on contexts of a given problem.
+them all on contexts of a given problem, and reports all that fail together.
 """
 
 from collections.abc import Callable
@@ -15,7 +15,13 @@ from jax import Array
 from numpy.typing import NDArray
 
 from banditsrl.arguments import one_index
-from banditsrl.core.adapters import POLICY_MEMBERS, as_policy, as_problem, missing_members
+from banditsrl.core.adapters import (
+    POLICY_MEMBERS,
+    as_policy,
+    as_problem,
+    check_choice_form,
+    missing_members,
+)
 from banditsrl.core.policy import AnyPolicy, Choice, Policy, State
 from banditsrl.core.problem import AnyProblem, Problem
 from banditsrl.core.representation import Context, Representation
@@ -30,6 +36,8 @@ N_ROUNDS = 3
 
 PMF_TOLERANCE = 1e-6
 """Slack on the sum of a pmf: policies may work in float32."""
+
+SAME_STRUCTURE = "must return from learn a state of the structure, shapes and dtypes init gave it"
 
 
 class ContractCase(NamedTuple):
@@ -62,7 +70,8 @@ def check_policy(
         The names of the checks that passed (all of them).
 
     Raises:
-        ContractViolation: With one sentence on the first check that fails.
+        ContractViolation: With one sentence for each check that fails, as a list if there are
+            several; `defects` holds the sentences.
 
     Example:
         >>> import banditsrl
@@ -71,8 +80,9 @@ def check_policy(
         >>> "maps over seeds" in passed
         True
     """
-    for member in missing_members(policy, POLICY_MEMBERS):
-        raise ContractViolation(f"{type(policy).__name__} must have a method {member}.")
+    name = type(policy).__name__
+    missing = missing_members(policy, POLICY_MEMBERS)
+    _refuse(name, [f"{name} must have a method {member}." for member in missing])
     policy, problem = as_policy(policy), as_problem(problem)
     embed = _embedding_of(problem, representation)
     try:
@@ -83,7 +93,16 @@ def check_policy(
         raise ContractViolation(
             f"{policy.display_name} fails in its first rounds: {_summarise(error)}"
         ) from error
-    checks: dict[str, Callable[[ContractCase], None]] = {
+    checks = _list_checks()
+    found = {name: _find_defect(name, check, case) for name, check in checks.items()}
+    if found["compiles"]:
+        found["maps over seeds"] = None  # it fails for the same reason
+    _refuse(policy.display_name, [sentence for sentence in found.values() if sentence])
+    return tuple(checks)
+
+
+def _list_checks() -> dict[str, Callable[[ContractCase], None]]:
+    return {
         "same key, same choice": _check_same_choice,
         "same rounds, same state": _check_same_learning,
         "pmf is a distribution over the available actions": _check_pmf,
@@ -94,16 +113,30 @@ def check_policy(
         "compiles": _check_compiles,
         "maps over seeds": _check_maps,
     }
-    for name, check in checks.items():
-        try:
-            check(case)
-        except BanditSRLError:
-            raise
-        except Exception as error:
-            raise ContractViolation(
-                f"{policy.display_name} fails the check {name!r}: {_summarise(error)}"
-            ) from error
-    return tuple(checks)
+
+
+def _find_defect(
+    name: str, check: Callable[[ContractCase], None], case: ContractCase
+) -> str | None:
+    """Return the sentence of a check that fails, or None if it passes."""
+    try:
+        check(case)
+    except BanditSRLError as error:
+        return str(error)
+    except Exception as error:
+        return f"{case.policy.display_name} fails the check {name!r}: {_summarise(error)}"
+    return None
+
+
+def _refuse(name: str, defects: list[str]) -> None:
+    """Raise one error for all defects, if there are any."""
+    unique = tuple(dict.fromkeys(defects))
+    if not unique:
+        return
+    if len(unique) == 1:
+        raise ContractViolation(unique[0], unique)
+    listed = "".join(f"\n- {sentence}" for sentence in unique)
+    raise ContractViolation(f"{name} breaks the contract in {len(unique)} ways:{listed}", unique)
 
 
 def _embedding_of(
@@ -132,12 +165,36 @@ def _play_case(
     last = embed(jax.tree.map(lambda leaf: leaf[-1], contexts))
     fresh = state = policy.init(keys[-2])
     first = policy.act(fresh, last, mask, keys[0])
+    _require_form(policy, first)
     for i in range(N_ROUNDS):
         context = jax.tree.map(lambda leaf, i=i: leaf[i], contexts)
         choice = policy.act(state, embed(context), mask, keys[i])
         reward = problem.means(context)[choice.action]
         state = policy.learn(state, embed(context), choice.action, reward)
+        _require_structure(policy, fresh, state)
     return ContractCase(policy, fresh, first, state, last, mask, keys[0], problem.n_actions)
+
+
+def _require_form(policy: Policy[Any], choice: Any) -> None:
+    """Refuse what is not a choice of one action, before anything is computed with it."""
+    if not isinstance(choice, Choice):
+        raise ContractViolation(
+            f"{policy.display_name}.act must return a banditsrl.Choice, got "
+            f"{type(choice).__name__}."
+        )
+    check_choice_form(policy.display_name, choice.action, choice.pmf, None)
+    certified = np.asarray(choice.certified)
+    _require(
+        certified.shape == () and certified.dtype.kind == "b",
+        policy,
+        f"must say True or False for certified, got {certified.dtype} of shape {certified.shape}",
+    )
+
+
+def _require_structure(policy: Policy[Any], fresh: State, state: State) -> None:
+    before: Any = jax.tree.structure(fresh)
+    after: Any = jax.tree.structure(state)
+    _require(before == after, policy, SAME_STRUCTURE)
 
 
 def _check_same_choice(case: ContractCase) -> None:
@@ -209,7 +266,7 @@ def _check_structure(case: ContractCase) -> None:
     _require(
         shape(case.state) == shape(case.fresh),
         case.policy,
-        "must return from learn a state of the structure, shapes and dtypes that init gave it",
+        SAME_STRUCTURE,
     )
 
 
