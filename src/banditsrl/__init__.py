@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from banditsrl.core.representation import Representation, TrainableRepresentation
     from banditsrl.core.state_files import load_state, save_state
     from banditsrl.datasets.uci import fetch
+    from banditsrl.display.pictures import Picture
+    from banditsrl.display.summaries import Summary
     from banditsrl.linear.likelihood_ratio import glr
     from banditsrl.live.live_loop import Loop
     from banditsrl.live.records import Decision, Settlement
@@ -85,6 +87,7 @@ if TYPE_CHECKING:
     from banditsrl.serving.agent import Agent
     from banditsrl.serving.compiled import compiled
     from banditsrl.serving.warm_start import warm_start
+    from banditsrl.simulation.comparison import Comparison, compare
     from banditsrl.simulation.measured_times import measured_times
     from banditsrl.simulation.result import Result
     from banditsrl.simulation.simulate import simulate
@@ -107,6 +110,8 @@ HOMES = {
     "banditsrl.core.representation": "Representation TrainableRepresentation",
     "banditsrl.core.state_files": "load_state save_state",
     "banditsrl.datasets.uci": "fetch",
+    "banditsrl.display.pictures": "Picture",
+    "banditsrl.display.summaries": "Summary",
     "banditsrl.linear.likelihood_ratio": "glr",
     "banditsrl.live.live_loop": "Loop",
     "banditsrl.live.records": "Decision Settlement",
@@ -129,6 +134,7 @@ HOMES = {
     "banditsrl.serving.agent": "Agent",
     "banditsrl.serving.compiled": "compiled",
     "banditsrl.serving.warm_start": "warm_start",
+    "banditsrl.simulation.comparison": "Comparison compare",
     "banditsrl.simulation.measured_times": "measured_times",
     "banditsrl.simulation.result": "Result",
     "banditsrl.simulation.simulate": "simulate",
@@ -186,6 +192,7 @@ __all__ = [
     "Claim",
     "Coded",
     "Column",
+    "Comparison",
     "Decision",
     "Diagnosis",
     "Eig",
@@ -207,6 +214,7 @@ __all__ = [
     "NNBanditSRL",
     "Network",
     "NeuralUCB",
+    "Picture",
     "Policy",
     "Problem",
     "Representation",
@@ -216,6 +224,7 @@ __all__ = [
     "Situation",
     "Span",
     "Stream",
+    "Summary",
     "Table",
     "TableProblem",
     "Task",
@@ -232,6 +241,7 @@ __all__ = [
     "WideUCB",
     "check_policy",
     "check_problem",
+    "compare",
     "compiled",
     "dataset",
     "diagnose",
