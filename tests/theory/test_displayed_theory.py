@@ -42,6 +42,12 @@ def test_its_table_has_one_row_per_number(theory: banditsrl.Theory) -> None:
     assert theory.to_polars().rows() == [tuple(row) for row in theory.as_rows()]
 
 
+def test_a_name_stands_for_its_problem(theory: banditsrl.Theory) -> None:
+    assert banditsrl.theory("vardim-realizable") == theory
+    assert banditsrl.diagnose("vardim-realizable", 0).hls
+    assert banditsrl.make_policy("linucb", "vardim-realizable").n_actions == 5
+
+
 def test_a_diagnosis_states_a_verdict(known: banditsrl.FiniteProblem) -> None:
     good, other = (banditsrl.diagnose(known, k) for k in (0, 1))
     assert "Realizable and HLS: regret can be constant." in str(good)

@@ -5,7 +5,7 @@ docstring, and leaves out the members that Equinox and dataclasses add to every 
 """
 
 import dataclasses
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, dataclass_transform
 
 import equinox as eqx
 
@@ -33,6 +33,7 @@ def setting(default: Any, help: str) -> Any:  # noqa: A002  (the word users see 
     return eqx.field(static=True, default=default, metadata={"help": help})
 
 
+@dataclass_transform(field_specifiers=(dataclasses.field, eqx.field))
 class DescribedMeta(ModuleMeta):
     """The type of classes whose `help` shows their settings and not the machinery behind them."""
 

@@ -68,7 +68,7 @@ def _draw_lines(chart: LineChart) -> str:
     return _wrap(parts, HEIGHT + LEGEND_ROW * len(chart.lines) + 6, chart.title)
 
 
-def _draw_line(line: Line, colour: str, x_of: "Scale", y_of: "Scale") -> list[str]:
+def _draw_line(line: Line, colour: str, x_of: "PixelScale", y_of: "PixelScale") -> list[str]:
     known = np.isfinite(line.y)
     xs, ys = line.x[known], line.y[known]
     path = _points(xs, ys, x_of, y_of)
@@ -105,7 +105,7 @@ def _draw_bars(chart: BarChart) -> str:
     return _wrap(parts, foot + 8, chart.title)
 
 
-class Scale:
+class PixelScale:
     """A linear map from values to pixels."""
 
     def __init__(self, low: float, high: float, first: float, last: float) -> None:
@@ -117,8 +117,8 @@ class Scale:
         return self.first + (value - self.low) * self.slope
 
 
-def _scale(low: float, high: float, first: float, last: float) -> Scale:
-    return Scale(low, high if high > low else low + 1.0, first, last)
+def _scale(low: float, high: float, first: float, last: float) -> PixelScale:
+    return PixelScale(low, high if high > low else low + 1.0, first, last)
 
 
 def _edge(line: Line, sign: int) -> Floats:
@@ -131,7 +131,7 @@ def _range_of(arrays: list[Floats], also: tuple[float, ...] = ()) -> tuple[float
     return (float(known.min()), float(known.max())) if known.size else (0.0, 1.0)
 
 
-def _points(xs: Floats, ys: Floats, x_of: Scale, y_of: Scale) -> str:
+def _points(xs: Floats, ys: Floats, x_of: PixelScale, y_of: PixelScale) -> str:
     return " ".join(f"{x_of(x):.1f},{y_of(y):.1f}" for x, y in zip(xs, ys, strict=True))
 
 

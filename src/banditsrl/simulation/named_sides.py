@@ -11,7 +11,7 @@ from banditsrl.core.problem import AnyProblem, Problem
 from banditsrl.display.progress_bar import ProgressBar
 from banditsrl.errors import InvalidArgument, InvalidType
 from banditsrl.policies.policy_catalogue import make_policy
-from banditsrl.problems.problem_catalogue import make_problem
+from banditsrl.problems.problem_catalogue import look_up_problem
 
 GivenProblem: TypeAlias = AnyProblem | str | Path
 """A problem, or what `make_problem` takes."""
@@ -22,7 +22,7 @@ GivenPolicy: TypeAlias = AnyPolicy | str
 
 def find_problem(given: GivenProblem) -> Problem:
     """Return a problem as it is, or the one that a name or a file stands for."""
-    return as_problem(make_problem(given) if isinstance(given, str | Path) else given)
+    return as_problem(look_up_problem(given))
 
 
 def find_policy(given: GivenPolicy, problem: Problem) -> Policy[Any]:

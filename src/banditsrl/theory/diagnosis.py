@@ -7,6 +7,7 @@ the optimal actions' features, the span of all features, and the error of the be
 
 from dataclasses import asdict, dataclass
 from numbers import Integral
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -19,6 +20,7 @@ from banditsrl.display.summaries import Summary
 from banditsrl.errors import InvalidArgument
 from banditsrl.problems.claims import reward_spread
 from banditsrl.problems.finite import FiniteProblem, check_finite_problem
+from banditsrl.problems.problem_catalogue import look_up_problem
 from banditsrl.representations.conversion import as_representation
 from banditsrl.representations.table import Table
 from banditsrl.theory.column_scales import fit_least_squares, rank_of
@@ -110,11 +112,13 @@ class _Samples(NamedTuple):
     weights: Floats  # (n,)  probability of the context
 
 
-def diagnose(problem: FiniteProblem, representation: int | Representation | ArrayLike) -> Diagnosis:
+def diagnose(
+    problem: FiniteProblem | str | Path, representation: int | Representation | ArrayLike
+) -> Diagnosis:
     """Return the properties of one representation on a finite problem.
 
     Args:
-        problem: The problem, whose mean rewards and context distribution are known.
+        problem: The problem, whose mean rewards and context distribution are known, or its name.
         representation: Index of one of its candidates, a `Table`, or an array (X, A, d).
 
     Example:
@@ -123,7 +127,8 @@ def diagnose(problem: FiniteProblem, representation: int | Representation | Arra
         >>> banditsrl.diagnose(problem, 0).hls, banditsrl.diagnose(problem, 1).hls
         (True, False)
     """
-    table = _read_features(check_finite_problem(problem), representation)  # (X, A, d)
+    problem = check_finite_problem(look_up_problem(problem))
+    table = _read_features(problem, representation)  # (X, A, d)
     dim = table.shape[-1]
     samples = _possible_samples(problem, table)
     theta = _fit_rewards(samples)
