@@ -81,3 +81,10 @@ def test_a_temporary_entry_stands_in_for_another_and_leaves_after_an_error() -> 
 def test_registries_do_not_share_entries() -> None:
     colours().add("blue", 3)
     assert "blue" not in colours()
+
+
+def test_it_prints_its_names() -> None:
+    colours: Registry[int] = Registry("colour")
+    for number, name in enumerate(["red", "green", "blue"]):
+        colours.add(name, number)
+    assert repr(colours) == "Registry of 3 names, each a colour:\n    red, green, blue"

@@ -26,7 +26,19 @@ class StateFileError(InvalidArgument):
 
 
 class ContractViolation(BanditSRLError, ValueError):
-    """A policy or a problem breaks the contract that `check_policy` or `check_problem` verifies."""
+    """A policy or a problem breaks the contract that `check_policy` or `check_problem` verifies.
+
+    Attributes:
+        defects: One sentence for each rule that is broken.
+    """
+
+    def __init__(self, message: str, defects: tuple[str, ...] = ()) -> None:
+        super().__init__(message)
+        self.defects = defects or (message,)
+
+
+class MissingPackage(BanditSRLError, ImportError):
+    """Something needs a package that is not installed; the message says how to install it."""
 
 
 class BoundExceeded(UserWarning):

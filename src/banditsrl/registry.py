@@ -1,5 +1,6 @@
 """Which object does a name stand for? One table of names per kind of object."""
 
+import textwrap
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from difflib import get_close_matches
@@ -60,6 +61,10 @@ class Registry(Generic[T]):
         near = get_close_matches(str(name), self._entries, n=1, cutoff=0.4)
         hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(self._entries)}."
         raise UnknownName(f"There is no {self.kind} named {name!r}; {hint}")
+
+    def __repr__(self) -> str:
+        names = textwrap.fill(", ".join(self), 96, initial_indent="    ", subsequent_indent="    ")
+        return f"Registry of {len(self)} names, each a {self.kind}:\n{names}"
 
     def __contains__(self, name: object) -> bool:
         return isinstance(name, str) and name in self._entries

@@ -71,7 +71,7 @@ def test_an_outside_policy_is_asked_through_its_three_methods() -> None:
     policy = as_policy(Plain())
     assert isinstance(policy, Policy)
     assert policy.init(KEY) == ("init", KEY)
-    assert policy.act("s", "x", "m", KEY) == ("s", "x", "m", KEY, "act", "chosen", False)
+    assert policy.act(1, "x", None, KEY) == (1, "x", None, KEY, "act", "chosen", False)
     assert policy.learn("s", "x", 1, 0.5) == ("learn", "s", "x", 1, 0.5)
     assert policy.learn("s", "x", 1, 0.5, True) == ("learn", "s", "x", 1, 0.5)
     assert policy.display_name == "Plain"

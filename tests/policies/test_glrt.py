@@ -1,5 +1,6 @@
 """GLRT: when does its test pass, what is played then, and what does the base learn?"""
 
+import dataclasses
 import math
 from typing import Any
 
@@ -252,3 +253,25 @@ def test_switches_are_true_or_false(problem: banditsrl.FiniteProblem) -> None:
         banditsrl.make_policy("banditsrl-linucb", problem, warm_start="no")
     with pytest.raises(InvalidType, match="eliminate must be True or False, got 'no'"):
         banditsrl.Leader(problem.representations, eliminate="no")  # type: ignore[arg-type]
+
+
+def test_the_representation_comes_first_as_in_banditsrl(problem: banditsrl.FiniteProblem) -> None:
+    embedding, base = problem.representations[0], banditsrl.LinUCB(sigma=0.3)
+    new = banditsrl.GLRT(embedding, base=base, delta=0.1)
+    old = banditsrl.GLRT(base, representation=embedding, delta=0.1)
+    assert jax.tree.structure(new) == jax.tree.structure(old)
+    assert new.effective == old.effective == (0.3, 1.0, 0.1, "paper")
+    assert new.embedding is embedding
+    assert dataclasses.replace(new, delta=0.2).effective.delta == 0.2
+
+
+def test_what_glrt_is_not_given_or_given_twice_is_refused(
+    problem: banditsrl.FiniteProblem,
+) -> None:
+    embedding, base = problem.representations[0], banditsrl.LinUCB(sigma=0.3)
+    with pytest.raises(InvalidType, match="base must be given to GLRT, got None"):
+        banditsrl.GLRT(representation=embedding)
+    with pytest.raises(InvalidType, match="representation must be given once to GLRT, got two"):
+        banditsrl.GLRT(embedding, base=base, representation=embedding)
+    with pytest.raises(TypeError, match="unexpected keyword argument 'sigmo'"):
+        banditsrl.GLRT(embedding, base=base, sigmo=0.3)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from banditsrl.errors import InvalidArgument, InvalidType, UnknownName
+from banditsrl.errors import ContractViolation, InvalidArgument, InvalidType, UnknownName
 from banditsrl.linear.regret import linucb_worst_case
 from banditsrl.policies import EpsilonGreedy, LinTS, LinUCB, Uniform
 from banditsrl.selection.evidence import Evidence
@@ -279,8 +279,23 @@ def test_an_object_that_is_a_loss_is_taken_as_it_is() -> None:
     assert as_loss(own, LinUCB().worst_case_regret) is own
 
 
+def test_a_plain_function_is_a_loss_and_sees_all_evidence() -> None:
+    candidates = history()
+    loss = as_loss(lambda found: found.t * found.uncertainty - found.weak, None)
+    found = evidence(candidates)
+    expected = [len(c.played) * uncertainty(c) - c.forms.min() for c in candidates]
+    assert np.asarray(loss(found)) == pytest.approx(expected)
+    assert loss.needs_forms
+    assert loss.needs_uncertainty
+
+
+def test_a_function_that_returns_another_shape_is_refused() -> None:
+    with pytest.raises(ContractViolation, match=r"one number per candidate, shape \(3,\), got"):
+        as_loss(lambda found: found.lambda_min.sum(), None)(evidence(history()))
+
+
 def test_anything_but_a_name_or_a_loss_is_refused() -> None:
-    with pytest.raises(InvalidType, match=r"loss must be a name or a Loss, got 3\."):
+    with pytest.raises(InvalidType, match=r"loss must be a name, a Loss or a function, got 3\."):
         as_loss(3, None)  # type: ignore[arg-type]
 
 

@@ -93,6 +93,7 @@ class OutsidePolicy(Policy[State]):
                 f"{self.display_name}.act must return a banditsrl.Choice, got "
                 f"{type(choice).__name__}; see check_policy."
             )
+        check_choice_form(self.display_name, choice.action, choice.pmf, mask)
         return choice
 
     def learn(
@@ -236,6 +237,26 @@ class OutsideProblem(Problem):
     def reward(self, mean: Array, noise: Array) -> Array:
         """Return the reward of an action with this mean."""
         return jnp.asarray(self.inner.reward(mean, noise))
+
+
+def check_choice_form(name: str, action: Any, pmf: Any, mask: Any) -> None:
+    """Refuse a choice of several actions, or a distribution over another number of them.
+
+    Shapes and types are known while a program is compiled, so this costs nothing when it runs.
+    Without the check some wrong ones would be made to fit in silence.
+    """
+    if jnp.shape(action) != ():
+        raise ContractViolation(
+            f"{name} must choose one integer action, got an array of shape {jnp.shape(action)}."
+        )
+    if not jnp.issubdtype(jnp.result_type(action), jnp.integer):
+        raise ContractViolation(
+            f"{name} must choose an integer action, got {jnp.result_type(action)}."
+        )
+    if mask is not None and jnp.shape(pmf) != jnp.shape(mask):
+        raise ContractViolation(
+            f"{name} must return a pmf of shape {jnp.shape(mask)}, got {jnp.shape(pmf)}."
+        )
 
 
 def missing_members(thing: Any, members: tuple[str, ...]) -> list[str]:

@@ -25,6 +25,7 @@ from jax.typing import ArrayLike
 from banditsrl.core.history import History
 from banditsrl.core.problem import Problem
 from banditsrl.core.representation import Context, Representation
+from banditsrl.core.settings import DescribedMeta
 
 StateT = TypeVar("StateT")
 
@@ -71,7 +72,7 @@ class RidgeSettings(NamedTuple):
     conventions: str
 
 
-class Policy(eqx.Module, Generic[StateT]):
+class Policy(eqx.Module, Generic[StateT], metaclass=DescribedMeta):
     """A bandit algorithm, with every member that one may have.
 
     A subclass owes `init`, `act` and `learn`. The other members have defaults, which suit an

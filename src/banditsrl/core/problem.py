@@ -13,9 +13,10 @@ from jax import Array
 from jax.typing import ArrayLike
 
 from banditsrl.core.representation import Context, Representation
+from banditsrl.core.settings import DescribedMeta
 
 
-class Task(eqx.Module):
+class Task(eqx.Module, metaclass=DescribedMeta):
     """What a policy needs to know about the rounds that it will decide.
 
     Attributes:

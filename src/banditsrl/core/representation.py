@@ -11,6 +11,8 @@ from typing import Any, TypeAlias
 import equinox as eqx
 from jax import Array
 
+from banditsrl.core.settings import DescribedMeta
+
 Context: TypeAlias = Any
 """What a problem deals and a representation embeds: a pytree of arrays, often a single one.
 
@@ -21,7 +23,7 @@ Weights: TypeAlias = Any
 """What a trainable representation has learned: a pytree of arrays."""
 
 
-class Representation(eqx.Module):
+class Representation(eqx.Module, metaclass=DescribedMeta):
     """A map from a context to one vector per action.
 
     A subclass owes the four attributes and `embed`. A bound that is None is estimated by the policy

@@ -8,13 +8,16 @@ it was an audit, the model version, and the reward once it counts.
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from banditsrl.core.files import write_file
 from banditsrl.errors import InvalidArgument
 from banditsrl.live.decision_rows import SELECT, SETTLED, DecisionRow, to_decision
 from banditsrl.live.log_reader import BATCH
 from banditsrl.live.loop_store import LoopStore
+
+if TYPE_CHECKING:
+    import polars as pl
 
 ENDINGS = (".jsonl", ".parquet")
 
@@ -105,7 +108,8 @@ NESTED = ("context", "available", "pmf", "certificate")
 """Columns that are JSON text in Parquet, since their names differ from row to row."""
 
 
-def _write_parquet(store: LoopStore, loop: str, path: Path) -> int:
+def tabulate_decisions(store: LoopStore, loop: str) -> "pl.DataFrame":
+    """Return one row per decision, in the order of the log."""
     import polars as pl
 
     kinds: dict[Any, tuple[str, ...]] = {
@@ -120,9 +124,13 @@ def _write_parquet(store: LoopStore, loop: str, path: Path) -> int:
         for row in iterate_rows(store, loop)
     ]
     names = list(rows[0]) if rows else list(schema)
-    table = pl.DataFrame(rows, schema={name: schema[name] for name in names}, orient="row")
+    return pl.DataFrame(rows, schema={name: schema[name] for name in names}, orient="row")
+
+
+def _write_parquet(store: LoopStore, loop: str, path: Path) -> int:
+    table = tabulate_decisions(store, loop)
     write_file(path, table.write_parquet)
-    return len(rows)
+    return len(table)
 
 
 def _read_parquet(path: Path) -> Iterator[dict[str, Any]]:

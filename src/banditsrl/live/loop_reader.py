@@ -1,9 +1,13 @@
 """What can be asked about an open loop without changing it? Its log, its models and its state."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from banditsrl.arguments import count
+from banditsrl.display.charts import LineChart
+from banditsrl.display.displayed import Displayed
+from banditsrl.display.summaries import Summary
 from banditsrl.live.decision_rows import to_decision
+from banditsrl.live.export import tabulate_decisions
 from banditsrl.live.loop_engine import LoopEngine
 from banditsrl.live.loop_queries import (
     describe_outcome,
@@ -14,11 +18,15 @@ from banditsrl.live.loop_queries import (
     read_history,
     read_log,
 )
+from banditsrl.live.loop_summary import draw_history, summarise_loop
 from banditsrl.live.loop_trust import LoopTrust, explain_decision, judge_trust
 from banditsrl.live.records import Decision
 
+if TYPE_CHECKING:
+    import polars as pl
 
-class LoopReader:
+
+class LoopReader(Displayed):
     """The part of a loop that only reads."""
 
     def __init__(self, engine: LoopEngine) -> None:
@@ -75,3 +83,21 @@ class LoopReader:
     def mode(self) -> str:
         """The mode: "learn", "shadow" or "frozen"."""
         return self._engine.fold.mode
+
+    # What people see.
+
+    def __repr__(self) -> str:
+        decisions = read_counts(self._engine.store, self.name)["decisions"]
+        return f"Loop({self.name!r}, {self.config.policy}, {decisions:,} decisions)"
+
+    def summary(self) -> Summary:
+        """Return where the loop stands, and what its certificates are worth."""
+        return summarise_loop(self.config.policy, self.status(), self.trust())
+
+    def chart(self) -> LineChart | None:
+        """Return mean reward and certified share over decisions; None before the first one."""
+        return draw_history(self.name, self.history(bins=60))
+
+    def to_polars(self) -> "pl.DataFrame":
+        """Return one row per decision, with the columns of `export`."""
+        return tabulate_decisions(self._engine.store, self.name)

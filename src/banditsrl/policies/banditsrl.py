@@ -36,7 +36,14 @@ from banditsrl.selection.elimination_forecast import (
     forecast_elimination,
 )
 from banditsrl.selection.evidence import Review, review_candidates
-from banditsrl.selection.losses import LOSSES, BestInClass, Loss, as_loss, select_candidate
+from banditsrl.selection.losses import (
+    LOSSES,
+    AnyLoss,
+    BestInClass,
+    Loss,
+    as_loss,
+    select_candidate,
+)
 
 
 class BanditSRLState(NamedTuple):
@@ -62,7 +69,8 @@ class BanditSRL(PolicyAroundBase[BanditSRLState]):
             largest dimension, as its context. It learns from the rounds that it played and starts
             from its initial state in each phase. If it has a true attribute `replays`, it learns
             from all past rounds in the new embedding instead.
-        loss: The name of a representation loss (see `LOSSES`), or a `Loss`.
+        loss: The name of a representation loss (see `LOSSES`), a `Loss`, or a function that takes
+            the `Evidence` and returns one number per candidate.
         gamma: Growth of the phases, t_{j+1} = ceil(gamma t_j).
         offset: "tight" (the authors' experiments), "paper" (constant 40, which the paper proves),
             or None for that of the conventions. With the offset of the paper, elimination takes
@@ -82,7 +90,9 @@ class BanditSRL(PolicyAroundBase[BanditSRLState]):
 
     representations: tuple[Representation, ...] = eqx.field(converter=as_representations)
     _: KW_ONLY
-    loss: str | Loss = setting("eig", f"Representation loss: {', '.join(LOSSES)}, or a Loss.")
+    loss: AnyLoss = setting(
+        "eig", f"Representation loss: {', '.join(LOSSES)}, a Loss, or a function of the evidence."
+    )
     gamma: float = setting(2.0, "Growth of the phases.")
     offset: str | None = setting(
         "tight", "Elimination offset: tight, paper, or None for that of the conventions."

@@ -1,7 +1,8 @@
 """GLRT: stop exploring where the test passes, on one representation (paper, Corollary 1)."""
 
+import dataclasses
 from dataclasses import KW_ONLY
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -13,7 +14,7 @@ from banditsrl.core.adapters import as_policy
 from banditsrl.core.history import History
 from banditsrl.core.policy import AnyPolicy, Choice, State
 from banditsrl.core.representation import Context, Representation
-from banditsrl.errors import InvalidArgument
+from banditsrl.errors import InvalidArgument, InvalidType
 from banditsrl.linear.ridge import (
     REFRESH_GROWTH,
     Ridge,
@@ -45,16 +46,20 @@ class GLRT(PolicyAroundBase[GLRTState]):
     If the representation is realizable and HLS, the regret is constant with any no-regret base.
     Otherwise it is the base's regret.
 
+    The signature is that of `BanditSRL`: ``GLRT(representation, base=base)``. The representation of
+    a linear base is used unless another is given, so ``GLRT(base=base)`` and ``GLRT(base)`` are
+    enough for one that has its own.
+
     Args:
-        base: A linear policy (its representation is used unless another is given), or any object
-            with `init`, `act` and `learn`, which then sees the problem's own contexts.
         representation: The embedding in which the test is made.
+        base: A linear policy, or any object with `init`, `act` and `learn`, which then sees the
+            problem's own contexts.
 
     Example:
         >>> import banditsrl
         >>> problem = banditsrl.make_problem("vardim-realizable")
-        >>> base = banditsrl.EpsilonGreedy(problem.representations[0])
-        >>> policy = banditsrl.GLRT(base=base, sigma=0.3)
+        >>> base = banditsrl.EpsilonGreedy()
+        >>> policy = banditsrl.GLRT(problem.representations[0], base=base, sigma=0.3)
         >>> result = banditsrl.simulate(problem, policy, horizon=2000, seeds=2)
         >>> bool(result.certified[:, -1].min() > 0)
         True
@@ -65,6 +70,29 @@ class GLRT(PolicyAroundBase[GLRTState]):
     representation: Representation | None = eqx.field(
         default=None, converter=optional_representation
     )
+
+    def __init__(
+        self,
+        first: Any = None,
+        /,
+        *,
+        base: AnyPolicy | None = None,
+        representation: Any = None,
+        **settings: Any,
+    ) -> None:
+        if base is None:  # the order before version 0.3: GLRT(base, representation=...)
+            first, base = None, first
+        if base is None:
+            raise InvalidType("base must be given to GLRT, got None.")
+        if first is not None and representation is not None:
+            raise InvalidType("representation must be given once to GLRT, got two.")
+        self.base = base
+        self.representation = representation if first is None else first
+        for field in dataclasses.fields(self):
+            if field.name not in ("base", "representation"):
+                object.__setattr__(self, field.name, settings.pop(field.name, field.default))
+        if settings:
+            raise TypeError(f"GLRT() got an unexpected keyword argument {next(iter(settings))!r}")
 
     def __check_init__(self) -> None:
         if self.representation is None and not self.base_policy.embeddings:

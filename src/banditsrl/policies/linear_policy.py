@@ -24,6 +24,7 @@ from banditsrl.arguments import (
     probability,
 )
 from banditsrl.core.actions import draw_action, uniform_from_key
+from banditsrl.core.adapters import check_choice_form
 from banditsrl.core.history import History
 from banditsrl.core.policy import Choice, Policy, RidgeSettings
 from banditsrl.core.representation import Context, Representation
@@ -192,6 +193,7 @@ class LinearPolicy(RidgePolicy):
     def choose(self, view: View, key: Array) -> tuple[Array, Array]:
         """Draw an action from the distribution."""
         pmf = self.pmf(view)
+        check_choice_form(self.display_name, 0, pmf, view.mask)
         return draw_action(pmf, uniform_from_key(key)), pmf
 
 

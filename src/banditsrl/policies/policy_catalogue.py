@@ -8,6 +8,7 @@ it: the policy, its base, the network or the training. For a policy that works o
 import dataclasses
 from collections.abc import Sequence
 from functools import partial
+from pathlib import Path
 from typing import Any, Protocol
 
 from banditsrl.arguments import count
@@ -35,6 +36,7 @@ from banditsrl.policies.tree_linucb import TreeLinUCB
 from banditsrl.policies.uniform import Uniform
 from banditsrl.policies.watched import Watched
 from banditsrl.policies.wide_ucb import WideUCB
+from banditsrl.problems.problem_catalogue import look_up_problem
 from banditsrl.problems.stream import Stream
 from banditsrl.registry import Registry
 from banditsrl.representations.coded import Coded
@@ -88,13 +90,17 @@ LIVE_DRIFT = 1e5
 
 
 def make_policy(
-    name: str, problem: Task | ProblemLike, *, preset: str | None = None, **settings: Any
+    name: str,
+    problem: Task | ProblemLike | str | Path,
+    *,
+    preset: str | None = None,
+    **settings: Any,
 ) -> Policy[Any]:
     """Build a registered policy for a problem; `sigma` is the problem's noise level unless given.
 
     Args:
         name: For example "banditsrl-linucb"; see `POLICIES`.
-        problem: The problem, or the `Stream`, for which the policy is built.
+        problem: The problem, its name, or the `Stream`, for which the policy is built.
         preset: Preset of a policy with a network, "paper" or "default"; None means "default".
         **settings: Settings of the policy or of its parts, by name. With `audit`, `drift` or
             another setting of `Watched` the policy is put into one. For a `Stream`, which is live,
@@ -107,7 +113,7 @@ def make_policy(
         'weak'
     """
     chosen = PRESETS["default" if preset is None else preset]
-    task = as_task(problem)
+    task = as_task(look_up_problem(problem))
     outer = {key: value for key, value in settings.items() if key in _setting_names(Watched)}
     own = {key: value for key, value in settings.items() if key not in outer}
     if name == "banditsrl-auto" and isinstance(task, Stream):
@@ -152,7 +158,7 @@ def _make_glrt(
 ) -> GLRT:
     del preset
     rest, own = _share_out(settings, [GLRT, base], task)
-    return GLRT(base(_pick(task, representation), **own), **rest)
+    return GLRT(base=base(_pick(task, representation), **own), **rest)
 
 
 def _make_banditsrl(

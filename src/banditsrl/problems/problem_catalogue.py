@@ -49,6 +49,11 @@ def make_problem(name: str | Path, /, **settings: Any) -> Any:
     return PROBLEMS[str(name)](**settings)
 
 
+def look_up_problem(given: Any) -> Any:
+    """Return the problem that a name or a path stands for, and anything else as it is."""
+    return make_problem(given) if isinstance(given, str | Path) else given
+
+
 def settings_of(name: str) -> list[str]:
     """Return the names of the settings that a registered problem takes."""
     maker = PROBLEMS[name]

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from banditsrl.core.files import write_file
+from banditsrl.display.pictures import LOOK
 from banditsrl.reports.colours import DASHES, LIGHT, LineStyle
 from banditsrl.reports.number_format import Z
 from banditsrl.simulation.result import Result
@@ -22,17 +23,6 @@ if TYPE_CHECKING:
 
     from banditsrl.reports.curves import ReportPanel
     from banditsrl.reports.verdicts import CandidateVerdict
-
-LOOK: Any = {
-    "font.size": 9.0,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.grid": True,
-    "grid.alpha": 0.25,
-    "legend.frameon": False,
-    "lines.linewidth": 1.6,
-    "pdf.fonttype": 42,
-}
 
 PANEL_INCHES = (3.4, 3.0)
 """Width and height of one panel of a figure with several."""

@@ -1,63 +1,33 @@
-"""How is a number written for a reader? Decimals that suit its error, and shares in percent."""
+"""How is a number of a report written? Numbers as everywhere, and intervals and long times."""
 
 import math
 
-NO_VALUE, MINUS = "\u2013", "\u2212"
-"""A dash for a value that does not exist, and a minus sign as wide as a digit."""
+from banditsrl.display.numerals import (
+    MINUS,
+    NO_BOUND,
+    NO_VALUE,
+    format_count,
+    format_number,
+    format_plus_minus,
+    format_share,
+    format_time,
+)
+
+__all__ = [
+    "MINUS",
+    "NO_BOUND",
+    "NO_VALUE",
+    "Z",
+    "format_count",
+    "format_interval",
+    "format_number",
+    "format_plus_minus",
+    "format_share",
+    "format_time",
+]
 
 Z = 1.96
 """Standard errors on each side of a mean in a 95% interval of a normal distribution."""
-
-ROUNDING = 1e-12
-"""Error of a share that was computed from means over seeds; no true share is that small."""
-
-NO_BOUND = "no bound"
-"""Written where the theory has no finite time."""
-
-
-def format_number(value: float, error: float = math.nan) -> str:
-    """Return a number with thousands separators; an error sets the number of decimals.
-
-    Example:
-        >>> [format_number(value) for value in (12345.678, 12.3456, 512.0, 0.0012345, -0.0)]
-        ['12,346', '12.3', '512', '0.00123', '0']
-        >>> format_number(16.8512, 2.234), format_number(16.8512, 0.01234)
-        ('16.9', '16.851')
-    """
-    if not math.isfinite(value):
-        return NO_VALUE if math.isnan(value) else ("∞" if value > 0 else f"{MINUS}∞")
-    scale, digits = (error, 2) if math.isfinite(error) and error > 0 else (abs(value), 3)
-    if float(value).is_integer() and digits == 3:
-        return f"{value + 0.0:,.0f}".replace("-", MINUS)
-    decimals = max(0, digits - 1 - math.floor(math.log10(scale)))
-    text = f"{value:,.{decimals}f}" if decimals <= 8 else f"{value:.1e}"
-    return text.replace("-", MINUS)
-
-
-def format_plus_minus(mean: float, error: float) -> str:
-    """Return a mean with its margin, both with the same number of decimals.
-
-    Example:
-        >>> format_plus_minus(16.8512, 2.234)
-        '16.9 ± 2.2'
-    """
-    if math.isnan(error):
-        return format_number(mean)
-    return f"{format_number(mean, error)} ± {format_number(error, error)}"
-
-
-def format_share(value: float) -> str:
-    """Return a share as a percentage; only zero and one themselves become 0% and 100%.
-
-    Example:
-        >>> [format_share(value) for value in (0.5, 0.00001, 0.0, 0.99999, 1.0)]
-        ['50.0%', '<0.1%', '0%', '>99.9%', '100%']
-    """
-    if math.isnan(value):
-        return NO_VALUE
-    if value <= ROUNDING or value >= 1 - ROUNDING:
-        return "0%" if value <= ROUNDING else "100%"
-    return "<0.1%" if value < 0.001 else ">99.9%" if value > 0.999 else f"{value:.1%}"
 
 
 def format_interval(mean: float, stderr: float) -> str:
@@ -72,25 +42,3 @@ def format_interval(mean: float, stderr: float) -> str:
     return (
         f"{format_number(mean - Z * stderr, stderr)} to {format_number(mean + Z * stderr, stderr)}"
     )
-
-
-def format_time(steps: float) -> str:
-    """Return a number of steps that may be very large, as a power of ten if it is.
-
-    Example:
-        >>> format_time(512.0), format_time(1.7e10), format_time(float("inf"))
-        ('512', '10^10.2', 'no bound')
-    """
-    if math.isinf(steps):
-        return NO_BOUND
-    return format_number(steps) if steps < 1e6 else f"10^{math.log10(steps):.1f}"
-
-
-def format_count(number: int, word: str) -> str:
-    """Return a number with its noun in singular or plural.
-
-    Example:
-        >>> format_count(1, "run"), format_count(1200, "run")
-        ('1 run', '1,200 runs')
-    """
-    return f"{number:,} {word}" if number == 1 else f"{number:,} {word}s"

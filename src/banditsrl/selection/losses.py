@@ -10,7 +10,7 @@ takes the regret bound of the base algorithm into account.
 import dataclasses
 from abc import abstractmethod
 from collections.abc import Callable
-from typing import ClassVar
+from typing import ClassVar, TypeAlias
 
 import equinox as eqx
 import jax
@@ -19,7 +19,8 @@ from jax import Array
 
 from banditsrl.arguments import at_least, positive
 from banditsrl.core.policy import RegretBound
-from banditsrl.errors import InvalidArgument, InvalidType
+from banditsrl.core.settings import DescribedMeta
+from banditsrl.errors import ContractViolation, InvalidArgument, InvalidType
 from banditsrl.linear.bounds import design_deviation
 from banditsrl.registry import Registry
 from banditsrl.selection.evidence import Evidence
@@ -31,7 +32,7 @@ On redundant features lambda_min is only rounding noise.
 """
 
 
-class Loss(eqx.Module):
+class Loss(eqx.Module, metaclass=DescribedMeta):
     """A representation loss.
 
     A subclass must define `__call__`. It sets a flag for each costly part of the evidence that it
@@ -158,6 +159,27 @@ class BestInClass(Loss):
         return bound - bonus
 
 
+class FunctionLoss(Loss):
+    """A plain function of the evidence as a loss; all parts of the evidence are computed for it."""
+
+    needs_forms: ClassVar[bool] = True
+    needs_uncertainty: ClassVar[bool] = True
+    function: Callable[[Evidence], Array] = eqx.field(static=True)
+
+    def __call__(self, evidence: Evidence) -> Array:
+        """Return what the function returns, if that is one number per candidate."""
+        losses = jnp.asarray(self.function(evidence))
+        if losses.shape != evidence.L.shape:
+            raise ContractViolation(
+                f"loss must return one number per candidate, shape {evidence.L.shape}, "
+                f"got shape {losses.shape}."
+            )
+        return losses
+
+
+AnyLoss: TypeAlias = str | Loss | Callable[[Evidence], Array]
+"""What people may hand over as a loss: a name, a `Loss`, or a function of the evidence."""
+
 LOSSES: Registry[Callable[[], Loss]] = Registry("representation loss")
 LOSSES.add("eig", Eig)
 LOSSES.add("weak", Weak)
@@ -166,16 +188,18 @@ LOSSES.add("span", Span)
 LOSSES.add("bic", BestInClass)
 
 
-def as_loss(source: str | Loss, regret: RegretBound | None) -> Loss:
-    """Return a loss from its name, or the loss itself.
+def as_loss(source: AnyLoss, regret: RegretBound | None) -> Loss:
+    """Return a loss from its name or from a function, or the loss itself.
 
     Args:
-        source: A name in `LOSSES`, or a loss.
+        source: A name in `LOSSES`, a loss, or a function of the evidence.
         regret: Regret bound of the base, which `bic` uses if it has none of its own.
     """
     loss = LOSSES[source]() if isinstance(source, str) else source
+    if isinstance(loss, type) or not callable(loss):
+        raise InvalidType(f"loss must be a name, a Loss or a function, got {source!r}.")
     if not isinstance(loss, Loss):
-        raise InvalidType(f"loss must be a name or a Loss, got {source!r}.")
+        return FunctionLoss(loss)
     if isinstance(loss, BestInClass) and loss.regret is None:
         return dataclasses.replace(loss, regret=regret)
     return loss

@@ -18,28 +18,28 @@ if that is more, so that training costs less where exploration ends. `decay` mul
 by 1 - rate * decay / sqrt(n) at each step.
 """
 
-from collections.abc import Callable
 from dataclasses import KW_ONLY
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-import optax
 from jax import Array
 
 from banditsrl.arguments import at_least, count, one_of, positive
 from banditsrl.core.history import History
-from banditsrl.core.settings import setting
+from banditsrl.core.settings import DescribedMeta, setting
 from banditsrl.errors import InvalidArgument
 from banditsrl.representations.network import Network, NetworkWeights
 from banditsrl.selection.shuffling import mix_bits, shuffle
 from banditsrl.selection.spectral_losses import REGULARISERS, descend, is_saddle
 
-OPTIMIZERS: dict[str, Callable[[float], optax.GradientTransformation]] = {
-    "sgd": optax.sgd,
-    "adam": optax.adam,
-}
+if TYPE_CHECKING:
+    import optax
+
+OPTIMIZERS = ("sgd", "adam")
+"""Optimisers by their names in Optax, which is imported only where something is trained."""
+
 SCHEDULES = ("constant", "cosine")
 PASSES_OVER = ("all", "explored")
 
@@ -47,7 +47,7 @@ LEAST = 4
 """A pass over explored samples is at least as long as all samples divided by this number."""
 
 
-class Training(eqx.Module):
+class Training(eqx.Module, metaclass=DescribedMeta):
     """Settings of the training; the defaults are the paper's.
 
     Args:
@@ -78,8 +78,8 @@ class Training(eqx.Module):
         one_of("loss", self.loss, tuple(REGULARISERS))
         at_least("loss_weight", self.loss_weight, 0.0)
         if isinstance(self.optimizer, str):
-            one_of("optimizer", self.optimizer, tuple(OPTIMIZERS))
-        elif not isinstance(self.optimizer, optax.GradientTransformation):
+            one_of("optimizer", self.optimizer, OPTIMIZERS)
+        elif not _is_transformation(self.optimizer):
             raise InvalidArgument(
                 f"optimizer must be {', '.join(OPTIMIZERS)} or an Optax transformation, "
                 f"got {self.optimizer!r}."
@@ -95,11 +95,14 @@ class Training(eqx.Module):
             count("max_updates", self.max_updates)
 
     @property
-    def transformation(self) -> optax.GradientTransformation:
+    def transformation(self) -> "optax.GradientTransformation":
         """The optimiser, as an Optax transformation."""
-        if isinstance(self.optimizer, str):
-            return OPTIMIZERS[self.optimizer](self.learning_rate)
-        return self.optimizer
+        import optax
+
+        if not isinstance(self.optimizer, str):
+            return self.optimizer
+        makers = {"sgd": optax.sgd, "adam": optax.adam}
+        return makers[self.optimizer](self.learning_rate)
 
     def n_updates(self, n: Array, n_explored: Array) -> Array:
         """Return the number of training steps, which is 0 before one batch was explored."""
@@ -136,6 +139,8 @@ def train(
     training: Training, network: Network, weights: NetworkWeights, history: History, key: Array
 ) -> tuple[NetworkWeights, TrainingLosses]:
     """Return the weights after a phase's training, and the losses of its last step."""
+    import optax
+
     explored = ~history.certified & (jnp.arange(history.capacity) < history.n)
     n_explored = explored.sum(dtype=jnp.int32)
     rounds = jnp.nonzero(explored, size=history.capacity, fill_value=0)[0].astype(jnp.int32)
@@ -224,3 +229,9 @@ def _rate(training: Training, i: Array, n_updates: Array) -> Array:
         return jnp.ones((), dtype=jnp.float32)
     share = i.astype(jnp.float32) / jnp.maximum(n_updates, 1).astype(jnp.float32)
     return 0.5 * (1.0 + jnp.cos(jnp.float32(jnp.pi) * share))
+
+
+def _is_transformation(optimizer: Any) -> bool:
+    import optax
+
+    return isinstance(optimizer, optax.GradientTransformation)

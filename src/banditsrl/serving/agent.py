@@ -13,7 +13,7 @@ that must not lose what it has learned when its process ends wants a `Loop` inst
 import dataclasses
 import threading
 from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import jax
 import numpy as np
@@ -27,14 +27,21 @@ from banditsrl.core.phases import is_phase_end
 from banditsrl.core.policy import AnyPolicy, Choice, State
 from banditsrl.core.representation import Context
 from banditsrl.core.state_files import load_state, save_state
+from banditsrl.display.charts import LineChart
+from banditsrl.display.displayed import Displayed
+from banditsrl.display.summaries import Summary
 from banditsrl.errors import InvalidArgument
 from banditsrl.numerics.precision import in_float64
 from banditsrl.policies.watched import Watched
 from banditsrl.selection.trust import Trust
+from banditsrl.serving.agent_rounds import draw_rounds, summarise_agent, tabulate_rounds
 from banditsrl.serving.bound_watch import BoundWatch
 from banditsrl.serving.compiled import compiled
 from banditsrl.serving.log_weights import LARGEST_WEIGHT
 from banditsrl.serving.warm_start import learn_log
+
+if TYPE_CHECKING:
+    import polars as pl
 
 Round: TypeAlias = tuple[NDArray[Any], Any, float, bool]
 """A context, the action played, its reward, and whether it was certified."""
@@ -50,7 +57,7 @@ class Memory(NamedTuple):
     key: Array
 
 
-class Agent:
+class Agent(Displayed):
     """A policy in an application: it acts, learns, and ends its phases itself.
 
     Args:
@@ -148,6 +155,43 @@ class Agent:
                 f"got {self._policy.display_name}."
             )
         return self._policy.trust(self._memory.state)
+
+    # What people see.
+
+    def __repr__(self) -> str:
+        return f"Agent({self._policy.display_name}, {self.n_rounds:,} rounds learned)"
+
+    def summary(self) -> Summary:
+        """Return the policy, the rounds, and what audits have shown if there are any."""
+        trust = (str(self.trust()),) if isinstance(self._policy, Watched) else ()
+        name = self._policy.display_name
+        return summarise_agent(name, self.n_rounds, self._n_choices, self._rounds(), trust)
+
+    def chart(self) -> LineChart | None:
+        """Return mean reward and certified share over rounds; None if no rounds are kept."""
+        rounds = self._rounds()
+        return None if rounds is None else draw_rounds(self._policy.display_name, rounds)
+
+    def to_polars(self) -> "pl.DataFrame":
+        """Return one row per round: action, reward and whether it was certified.
+
+        Only a policy that reads its history again, such as one that trains, has its rounds kept.
+        """
+        rounds = self._rounds()
+        if rounds is None and not self._keeps_history:
+            raise InvalidArgument(
+                "policy must keep its rounds for a table of them, got "
+                f"{self._policy.display_name}, which learns from each round once."
+            )
+        return tabulate_rounds(rounds)
+
+    def _rounds(self) -> History | None:
+        """Return the rounds that are kept, or None if there are none."""
+        with self._learning:
+            memory = self._write(self._memory, self._recent)
+        return memory.history if int(memory.history.n) else None
+
+    # Rounds.
 
     def act(self, context: Context, mask: Any = None) -> Choice:
         """Choose an action for a context; `choice.certified` says whether the test passed."""

@@ -1,20 +1,31 @@
 """What came of a simulation? Regret, certificates and choices of representation, per seed."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from banditsrl.display.charts import LineChart, make_line
+from banditsrl.display.displayed import Displayed
+from banditsrl.display.intervals import BAND, margin_of_mean
+from banditsrl.display.numerals import format_count, format_plus_minus, format_share
+from banditsrl.display.summaries import Summary
 from banditsrl.errors import InvalidArgument
+from banditsrl.simulation.result_tables import name_rows
 from banditsrl.simulation.shares import HALF, CertificateCounts, increase_after
+
+if TYPE_CHECKING:
+    import polars as pl
 
 Floats = NDArray[np.float64]
 
 
-@dataclass(frozen=True)
-class Result:
+@dataclass(frozen=True, repr=False)
+class Result(Displayed):
     """One policy on one problem, over some seeds (S), recorded at some steps (K).
+
+    `print` shows its summary, and a notebook shows a table and a small plot as well.
 
     Counts are cumulative up to each recorded step. A round is certified if its choice was: by the
     test (counted in `certified`), or because there was nothing to decide (counted in `trivial`:
@@ -112,6 +123,48 @@ class Result:
         Both must have been recorded, but for step 0, where regret is zero.
         """
         return np.asarray(self._regret_at(last) - self._regret_at(first))
+
+    # What people see.
+
+    def __repr__(self) -> str:
+        return f"Result({self.policy} on {self.problem}: regret {self._final_regret}, {self._size})"
+
+    @property
+    def _final_regret(self) -> str:
+        final = self.regret[:, -1]
+        return format_plus_minus(float(final.mean()), float(margin_of_mean(final)))
+
+    @property
+    def _size(self) -> str:
+        return f"{format_count(self.horizon, 'step')}, {format_count(self.n_seeds, 'seed')}"
+
+    def summary(self) -> Summary:
+        """Return regret, certificates and time, which print as a table.
+
+        Margins are those of a 95% interval of the mean over seeds, by Student's t.
+        """
+        half, shares = self.second_half_regret, self.certificates
+        in_half = format_plus_minus(float(half.mean()), float(margin_of_mean(half)))
+        rows = (
+            ("regret", self._final_regret),
+            ("of it in the second half", in_half),
+            ("certified in the last tenth", format_share(shares.certified_in_last_tenth)),
+            ("wrong among all certified", format_share(shares.wrong_overall)),
+            ("last step with regret", f"{int(self.last_regret.max()):,}"),
+            ("wall time", f"{self.seconds:.1f} s"),
+        )
+        return Summary(f"{self.policy} on {self.problem}, {self._size}", rows)
+
+    def chart(self) -> LineChart:
+        """Return mean regret with its 95% band, as `plot` draws it."""
+        line = make_line(self.policy, self.steps, self.mean, margin_of_mean(self.regret))
+        seeds = format_count(self.n_seeds, "seed")
+        caption = f"mean of {seeds}; {BAND}" if self.n_seeds > 1 else seeds
+        return LineChart(self.problem, "step", "cumulative regret", (line,), caption)
+
+    def to_polars(self) -> "pl.DataFrame":
+        """Return one row per seed and recorded step: names, counts and what the policy reports."""
+        return name_rows(self)
 
     def _regret_at(self, step: int) -> Floats:
         if step == 0:

@@ -15,11 +15,12 @@ from jax import Array
 from numpy.typing import NDArray
 
 from banditsrl.arguments import count, positive
-from banditsrl.core.adapters import Progress, as_policy, as_problem, as_progress
+from banditsrl.core.adapters import Progress
 from banditsrl.core.history import BLOCK
 from banditsrl.core.phases import phase_ends
-from banditsrl.core.policy import AnyPolicy, Policy
-from banditsrl.core.problem import AnyProblem, Problem
+from banditsrl.core.policy import Policy
+from banditsrl.core.problem import Problem
+from banditsrl.errors import BanditSRLError
 from banditsrl.numerics.draws import is_key
 from banditsrl.numerics.partition import partition
 from banditsrl.numerics.precision import in_float64
@@ -28,8 +29,20 @@ from banditsrl.simulation import loop, run_checks
 from banditsrl.simulation.checkpoint import Checkpoint, Slot, drop_weak_types, unpack
 from banditsrl.simulation.collecting import BatchOutcome, collect_result
 from banditsrl.simulation.dealing import deal_block, name_keys
+from banditsrl.simulation.failed_runs import explain_failure
 from banditsrl.simulation.loop import Carry, Game, Steps
+from banditsrl.simulation.named_sides import (
+    GivenPolicy,
+    GivenProblem,
+    find_policy,
+    find_problem,
+    name_policy,
+    show_progress,
+)
 from banditsrl.simulation.result import Result
+
+HORIZON = 5_000
+"""Steps simulated unless a number is given: enough for a first certificate on small problems."""
 
 SEEDS_AT_ONCE = 40
 """Seeds that run side by side; fewer are padded, more run in several batches."""
@@ -57,38 +70,44 @@ class RunPlan(NamedTuple):
 
 @in_float64
 def simulate(
-    problem: AnyProblem,
-    policy: AnyPolicy,
+    problem: GivenProblem,
+    policy: GivenPolicy,
     *,
-    horizon: int,
+    horizon: int = HORIZON,
     seeds: int | Sequence[int] = 40,
     steps: Sequence[int] | None = None,
     name: str | None = None,
     reward_bound: float | None = None,
-    progress: Callable[..., None] | None = None,
+    progress: bool | Callable[..., None] | None = None,
     checkpoint: Checkpoint | None = None,
 ) -> Result:
     """Run a policy on a problem for `horizon` steps with every seed.
 
     Args:
-        problem: A problem, for example from `make_problem`, or any object with its members.
-        policy: A policy: ours, or any object with `init`, `act` and `learn`.
+        problem: A problem, its name or file (see `make_problem`), or any object with the members of
+            one.
+        policy: A policy, its name (see `make_policy`), or any object with `init`, `act` and
+            `learn`.
         horizon: Number of steps.
         seeds: How many seeds (0, 1, ...), or which ones.
         steps: The steps to record, in increasing order; about a hundred by default.
-        name: Name of the policy in tables; its class by default.
+        name: Name of the policy in tables; the name given, or its class, by default.
         reward_bound: Warn when a reward exceeds this in absolute value.
-        progress: Called now and then with the steps done and the steps in all, and with the mean
-            `regret` so far of the seeds that are running if it has a parameter of that name.
+        progress: True shows a bar. A function is called now and then with the steps done and the
+            steps in all, and with the mean `regret` so far of the seeds that are running if it has
+            a parameter of that name.
         checkpoint: Where to save the state now and then, and to continue from; the result is the
             same with and without an interruption.
 
     Example:
         >>> import banditsrl
+        >>> result = banditsrl.simulate("vardim-realizable", "linucb", horizon=1000, seeds=5)
+        >>> bool(result.mean[-1] < 100)
+        True
         >>> problem = banditsrl.make_problem("vardim-realizable")
         >>> policy = banditsrl.LinUCB(problem.representations[0], sigma=problem.sigma)
-        >>> result = banditsrl.simulate(problem, policy, horizon=1000, seeds=5)
-        >>> bool(result.mean[-1] < 100)
+        >>> same = banditsrl.simulate(problem, policy, horizon=1000, seeds=5)
+        >>> bool((same.regret == result.regret).all())
         True
     """
     started = time.perf_counter()
@@ -96,17 +115,14 @@ def simulate(
     if reward_bound is not None:
         positive("reward_bound", reward_bound)
     run_checks.warn_of_few_steps(plan.policy, plan.problem, horizon)
-    report = as_progress(progress)
+    label = name or name_policy(policy)
     chosen = run_checks.check_seeds(seeds)
-    outcomes = []
-    for index, first in enumerate(range(0, len(chosen), plan.batch_size)):
-        batch = chosen[first : first + plan.batch_size]
-        tell = _make_teller(report, first * horizon, len(batch), len(chosen) * horizon)
-        outcomes.append(_run_batch(plan, batch, tell, Slot(checkpoint, index)))
+    with show_progress(progress, label) as report:
+        outcomes = _run_all(plan, chosen, report, checkpoint)
     result = collect_result(
         outcomes,
         problem=plan.problem.name,
-        policy=name or plan.policy.display_name,
+        policy=label,
         seeds=chosen,
         horizon=plan.horizon,
         recorded=plan.recorded,
@@ -120,10 +136,15 @@ def simulate(
 
 
 def make_run_plan(
-    given_problem: AnyProblem, given_policy: AnyPolicy, *, horizon: int, steps: Sequence[int] | None
+    given_problem: GivenProblem,
+    given_policy: GivenPolicy,
+    *,
+    horizon: int,
+    steps: Sequence[int] | None,
 ) -> RunPlan:
     """Check the two sides and plan what is to be simulated."""
-    problem, policy = as_problem(given_problem), as_policy(given_policy)
+    problem = find_problem(given_problem)
+    policy = find_policy(given_policy, problem)
     run_checks.check_sizes(problem, policy)
     game = Game(partition(policy), partition(problem.anonymous()))
     growth = policy.phase_growth
@@ -144,6 +165,30 @@ def seeds_side_by_side(policy: Policy[Any]) -> int:
         return policy.seeds_at_once
     largest = max((embedding.dim for embedding in policy.embeddings), default=0)
     return seeds_of_a_network() if largest > LARGEST_DIM_SIDE_BY_SIDE else SEEDS_AT_ONCE
+
+
+def _run_all(
+    plan: RunPlan,
+    seeds: NDArray[np.int64],
+    report: Progress | None,
+    checkpoint: Checkpoint | None,
+) -> list[BatchOutcome]:
+    """Run all batches; if that fails, look first for a policy that breaks the contract."""
+    outcomes, total = [], len(seeds) * plan.horizon
+    try:
+        for index, first in enumerate(range(0, len(seeds), plan.batch_size)):
+            batch = seeds[first : first + plan.batch_size]
+            tell = _make_teller(report, first * plan.horizon, len(batch), total)
+            outcomes.append(_run_batch(plan, batch, tell, Slot(checkpoint, index)))
+    except BanditSRLError:
+        raise
+    except Exception as error:
+        try:
+            explain_failure(plan.policy, plan.problem)
+        except BanditSRLError as violation:
+            raise violation from error
+        raise
+    return outcomes
 
 
 def _run_batch(

@@ -7,19 +7,28 @@ the optimal actions' features, the span of all features, and the error of the be
 
 from dataclasses import asdict, dataclass
 from numbers import Integral
-from typing import Any, NamedTuple
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from banditsrl.core.representation import Representation
+from banditsrl.display.charts import BarChart
+from banditsrl.display.displayed import Displayed
+from banditsrl.display.summaries import Summary
 from banditsrl.errors import InvalidArgument
 from banditsrl.problems.claims import reward_spread
 from banditsrl.problems.finite import FiniteProblem, check_finite_problem
+from banditsrl.problems.problem_catalogue import look_up_problem
 from banditsrl.representations.conversion import as_representation
 from banditsrl.representations.table import Table
 from banditsrl.theory.column_scales import fit_least_squares, rank_of
+from banditsrl.theory.diagnosis_words import draw_ranks, list_properties, state_verdict
 from banditsrl.theory.misspecification import bound_misspecification
+
+if TYPE_CHECKING:
+    import polars as pl
 
 Floats = NDArray[np.float64]
 
@@ -27,8 +36,8 @@ REALIZABLE_TOLERANCE = 1e-6
 """A linear fit whose largest error is at most this share of the spread of rewards is exact."""
 
 
-@dataclass(frozen=True)
-class Diagnosis:
+@dataclass(frozen=True, repr=False)
+class Diagnosis(Displayed):
     """Properties of one representation phi on one problem (paper, Section 2).
 
     The paper assumes one optimal action a* in each context. Where several are tied, each counts
@@ -77,6 +86,23 @@ class Diagnosis:
         """Return the properties by name."""
         return asdict(self)
 
+    def __repr__(self) -> str:
+        return f"Diagnosis(dim={self.dim}: {state_verdict(self)})"
+
+    def summary(self) -> Summary:
+        """Return the properties in words, with the verdict in the title."""
+        return Summary(state_verdict(self), list_properties(self))
+
+    def chart(self) -> BarChart:
+        """Return the dimension and the two ranks, whose agreement HLS is about."""
+        return draw_ranks(self)
+
+    def to_polars(self) -> "pl.DataFrame":
+        """Return one row with all properties."""
+        import polars as pl
+
+        return pl.DataFrame([self.as_dict()])
+
 
 class _Samples(NamedTuple):
     """Every context of positive probability, and every action that is available in it."""
@@ -86,11 +112,13 @@ class _Samples(NamedTuple):
     weights: Floats  # (n,)  probability of the context
 
 
-def diagnose(problem: FiniteProblem, representation: int | Representation | ArrayLike) -> Diagnosis:
+def diagnose(
+    problem: FiniteProblem | str | Path, representation: int | Representation | ArrayLike
+) -> Diagnosis:
     """Return the properties of one representation on a finite problem.
 
     Args:
-        problem: The problem, whose mean rewards and context distribution are known.
+        problem: The problem, whose mean rewards and context distribution are known, or its name.
         representation: Index of one of its candidates, a `Table`, or an array (X, A, d).
 
     Example:
@@ -99,7 +127,8 @@ def diagnose(problem: FiniteProblem, representation: int | Representation | Arra
         >>> banditsrl.diagnose(problem, 0).hls, banditsrl.diagnose(problem, 1).hls
         (True, False)
     """
-    table = _read_features(check_finite_problem(problem), representation)  # (X, A, d)
+    problem = check_finite_problem(look_up_problem(problem))
+    table = _read_features(problem, representation)  # (X, A, d)
     dim = table.shape[-1]
     samples = _possible_samples(problem, table)
     theta = _fit_rewards(samples)

@@ -8,24 +8,34 @@ numbers are computed all the same, and one sentence is added for each violation.
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import jax.numpy as jnp
 
 from banditsrl.arguments import count, one_of, positive, probability
+from banditsrl.display.charts import BarChart
+from banditsrl.display.displayed import Displayed
+from banditsrl.display.numerals import format_time
+from banditsrl.display.summaries import Summary
 from banditsrl.errors import InvalidArgument
 from banditsrl.numerics.precision import in_float64
 from banditsrl.problems.finite import FiniteProblem, check_finite_problem
+from banditsrl.problems.problem_catalogue import look_up_problem
 from banditsrl.theory.assumptions import list_violations
 from banditsrl.theory.diagnosis import diagnose
 from banditsrl.theory.inequalities import MAX_LOG2, Analysis, find_first_power, find_first_time
+from banditsrl.theory.theory_words import draw_times, summarise_times
+
+if TYPE_CHECKING:
+    import polars as pl
 
 BASES = ("linucb", "egreedy")
 LOSSES = ("eig", "bic")
 
 
-@dataclass(frozen=True)
-class Theory:
+@dataclass(frozen=True, repr=False)
+class Theory(Displayed):
     """The paper's times and regret bounds for BanditSRL on one problem.
 
     A time that does not exist, or lies beyond 2^900, is infinite, and `notes` says why.
@@ -65,10 +75,30 @@ class Theory:
             if isinstance(value, float)
         )
 
+    def __repr__(self) -> str:
+        return (
+            f"Theory(no regret after step {format_time(self.tau_opt)}, "
+            f"regret at most {format_time(self.bound)})"
+        )
+
+    def summary(self) -> Summary:
+        """Return what every number says, with the violated assumptions and the notes below."""
+        return summarise_times(self.as_rows(), (*self.violations, *self.notes))
+
+    def chart(self) -> BarChart:
+        """Return the times on a logarithmic scale; a time that does not exist has no bar."""
+        return draw_times(self.as_rows())
+
+    def to_polars(self) -> "pl.DataFrame":
+        """Return one row per number: its name, its value and the logarithm to base ten."""
+        import polars as pl
+
+        return pl.DataFrame(self.as_rows(), schema=["name", "value", "log10"], orient="row")
+
 
 @in_float64
 def theory(
-    problem: FiniteProblem,
+    problem: FiniteProblem | str | Path,
     *,
     base: str = "linucb",
     loss: str = "eig",
@@ -86,7 +116,7 @@ def theory(
     is never reset, so its g_t contains R-bar(t, phi, delta) without the factor log2(t).
 
     Args:
-        problem: A finite problem with at least one candidate representation.
+        problem: A finite problem with at least one candidate representation, or its name.
         base: The base algorithm, "linucb" or "egreedy".
         loss: "eig", or "bic" (best in class), which uses the worst-case R-bar throughout.
         delta: Confidence level.
@@ -99,12 +129,12 @@ def theory(
         >>> result.tau_elim, result.tau_opt == max(result.tau_hls, result.tau_glrt)
         (0.0, True)
     """
-    candidates = check_finite_problem(problem).representations
-    diagnoses = [diagnose(problem, k) for k in range(len(candidates))]
+    known = check_finite_problem(look_up_problem(problem))
+    diagnoses = [diagnose(known, k) for k in range(len(known.representations))]
     if not diagnoses:
         raise InvalidArgument("problem must have at least one representation, got none.")
     analysis = Analysis(
-        problem=problem,
+        problem=known,
         realizable=tuple(d for d in diagnoses if d.realizable),
         misspecified=tuple(d for d in diagnoses if not d.realizable),
         base=one_of("base", base, BASES),
@@ -116,7 +146,7 @@ def theory(
     numbers = _compute_times(analysis)
     numbers |= _compute_bounds(analysis, end, **numbers)
     notes = tuple(_write_notes(analysis, end, numbers))
-    return Theory(**numbers, violations=list_violations(problem, diagnoses), notes=notes)
+    return Theory(**numbers, violations=list_violations(known, diagnoses), notes=notes)
 
 
 def _compute_times(analysis: Analysis) -> dict[str, Any]:

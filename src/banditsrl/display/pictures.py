@@ -1,0 +1,130 @@
+"""How does a chart become a picture for a notebook or a paper? With matplotlib, in one object.
+
+A matplotlib figure appears in a notebook only after a magic command has chosen a backend. A
+`Picture` holds such a figure and shows itself.
+"""
+
+import io
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from banditsrl.display.charts import BarChart, Chart, LineChart
+from banditsrl.display.palette import DASHES, LIGHT
+from banditsrl.errors import InvalidArgument
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure as Canvas
+
+LOOK: Any = {
+    "font.size": 9.0,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "grid.alpha": 0.25,
+    "legend.frameon": False,
+    "lines.linewidth": 1.6,
+    "pdf.fonttype": 42,
+}
+
+INCHES = (6.0, 3.6)
+"""Width and height of a picture of lines."""
+
+BAR_INCHES, FRAME_INCHES = 0.35, 0.95
+"""Height of a bar with its gap, and of what is around the bars."""
+
+SCREEN_DPI, FILE_DPI = 110, 200
+"""Resolution in a notebook and in a file."""
+
+FORMATS = (".png", ".pdf", ".svg")
+"""What a picture can be saved as."""
+
+
+class Picture:
+    """A drawn chart: it shows itself in a notebook, and `save` writes it to a file.
+
+    Attributes:
+        figure: The matplotlib figure, for everything else that one may want to change.
+    """
+
+    def __init__(self, figure: "Canvas", title: str) -> None:
+        self.figure = figure
+        self.title = title
+
+    def save(self, path: str | Path) -> Path:
+        """Write the picture to a .png, .pdf or .svg file, and return its path."""
+        target = Path(path)
+        if target.suffix.lower() not in FORMATS:
+            raise InvalidArgument(f"path must end in {', '.join(FORMATS)}, got {str(path)!r}.")
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(self._render(target.suffix.lower()[1:], FILE_DPI))
+        return target
+
+    def _repr_png_(self) -> bytes:
+        """Return the picture as notebooks show it."""
+        return self._render("png", SCREEN_DPI)
+
+    def _render(self, kind: str, dpi: int) -> bytes:
+        import matplotlib as mpl
+
+        buffer = io.BytesIO()
+        with mpl.rc_context(LOOK):
+            self.figure.savefig(buffer, format=kind, dpi=dpi)
+        return buffer.getvalue()
+
+    def __repr__(self) -> str:
+        return f"Picture({self.title!r}); save it with .save('picture.png')"
+
+
+def draw_picture(chart: Chart) -> Picture:
+    """Draw a chart with matplotlib; no screen is needed."""
+    import matplotlib as mpl
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    with mpl.rc_context(LOOK):
+        figure = Figure(figsize=_size_of(chart), layout="constrained")
+        FigureCanvasAgg(figure)
+        axis = figure.subplots()
+        if isinstance(chart, BarChart):
+            _draw_bars(axis, chart)
+        else:
+            _draw_lines(axis, chart)
+        axis.set_title(chart.title)
+    return Picture(figure, chart.title)
+
+
+def _size_of(chart: Chart) -> tuple[float, float]:
+    """Return width and height in inches: more bars make a picture higher."""
+    if isinstance(chart, BarChart):
+        return INCHES[0], BAR_INCHES * len(chart.names) + FRAME_INCHES
+    return INCHES
+
+
+def _draw_lines(axis: Any, chart: LineChart) -> None:
+    dashes = list(DASHES.values())
+    for k, line in enumerate(chart.lines):
+        colour, dash = LIGHT[k % len(LIGHT)], dashes[k // len(LIGHT) % len(dashes)]
+        axis.plot(line.x, line.y, color=colour, ls=dash, label=line.name)
+        if np.isfinite(line.margin).all():
+            low, high = line.y - line.margin, line.y + line.margin
+            axis.fill_between(line.x, low, high, color=colour, alpha=0.2, linewidth=0)
+    axis.set_xlim(left=0.0)
+    axis.xaxis.set_major_formatter("{x:,.0f}")
+    note = f"\n{chart.caption}" if chart.caption else ""
+    axis.set_xlabel(f"{chart.x_label}{note}")
+    axis.set_ylabel(chart.y_label)
+    axis.legend()
+
+
+def _draw_bars(axis: Any, chart: BarChart) -> None:
+    places = range(len(chart.names))
+    bars = axis.barh(places, chart.lengths, color=LIGHT[0], height=0.6)
+    axis.bar_label(bars, labels=chart.labels, padding=4)
+    axis.set_yticks(places, chart.names)
+    axis.invert_yaxis()
+    axis.margins(x=0.15)
+    axis.grid(visible=False, axis="y")
+    axis.set_axisbelow(True)
+    axis.set_xlabel(chart.x_label)
