@@ -7,6 +7,7 @@ link to the notebook itself.
 
 import base64
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,13 @@ def on_files(files: Any, config: Any, **_: Any) -> Any:
         for name, picture in plots.items():
             files.append(File.generated(config, f"notebooks/{name}", content=picture))
     return files
+
+
+def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
+    """Let links to notebooks lead to their pages; the notebooks' own pages offer the files."""
+    if page.file.src_uri.startswith("notebooks/"):
+        return markdown
+    return re.sub(r"\((notebooks/[\w-]+)\.ipynb\)", r"(\1.md)", markdown)
 
 
 def convert_notebook(notebook: dict[str, Any], stem: str) -> tuple[str, dict[str, bytes]]:
