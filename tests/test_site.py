@@ -105,10 +105,18 @@ def test_every_page_has_a_description_of_its_own(pages: dict[Path, Page]) -> Non
     assert len(set(descriptions)) == len(descriptions)
 
 
+def test_examples_of_the_reference_are_code(site: Path) -> None:
+    text = (site / "api.html").read_text()
+    prose = re.sub(r"<(pre|code)\b.*?</\1>", "", text, flags=re.DOTALL)
+    example = "import banditsrl"
+    assert example in re.sub(r"<[^>]*>", "", text)
+    assert example not in re.sub(r"<[^>]*>", "", prose)
+
+
 def test_every_formula_is_rendered(pages: dict[Path, Page]) -> None:
     for path in pages:
         text = path.read_text()
         assert 'class="arithmatex"' not in text, path.name
         outside_code = re.sub(r"<(pre|code|script|style)\b.*?</\1>", "", text, flags=re.DOTALL)
         outside_tags = re.sub(r"<[^>]*>", "", outside_code)
-        assert not re.search(r"[φθψ]_|‖_|\$\$|\\[a-z]{3,}", outside_tags), path.name
+        assert not re.search(r"[φθψ]_|‖_|_\{|\|\||\$\$|\\[a-z]{3,}", outside_tags), path.name

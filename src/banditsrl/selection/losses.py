@@ -1,7 +1,7 @@
-"""Which candidate has the best spectrum? Representation losses of BanditSRL on a finite set.
+r"""Which candidate has the best spectrum? Representation losses of BanditSRL on a finite set.
 
 A loss maps the evidence at the end of a phase to one number per candidate, and the candidate with
-the smallest number is selected. `eig` prefers played features that span R^d. `weak` and
+the smallest number is selected. `eig` prefers played features that span $\mathbb{R}^d$. `weak` and
 `weak-normalised` prefer played features that are not orthogonal to the others. `span` is bounded
 exactly if every played feature lies in the span of the optimal ones. `bic` (best in class) also
 takes the regret bound of the base algorithm into account.
@@ -68,7 +68,7 @@ class Weak(Loss):
         return -evidence.weak / evidence.L**2
 
     def scale(self, evidence: Evidence) -> Array:
-        """Return L^2: the form has four factors phi, of which the norm bound cancels two."""
+        r"""Return $L^2$: the form has four factors $\phi$, of which the norm bound cancels two."""
         return evidence.L**2
 
 
@@ -85,7 +85,7 @@ class WeakNormalised(Loss):
         return -evidence.weak_normalised
 
     def scale(self, evidence: Evidence) -> Array:
-        """Return L^2, as for the weak loss."""
+        """Return $L^2$, as for the weak loss."""
         return evidence.L**2
 
 
