@@ -48,7 +48,7 @@ parity: $(VENV)/package.stamp
 	$(BIN)/python benchmarks/parity.py --reference $(REFERENCE)
 
 docs: $(VENV)/package.stamp $(VENV)/docs.stamp
-	$(BIN)/mkdocs build --strict
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 bench-peers: $(VENV)/package.stamp
 	$(PYTHON) -m venv .venv-peers

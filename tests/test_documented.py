@@ -106,6 +106,17 @@ def test_the_table_of_conventions_has_every_difference() -> None:
     assert listed == [field.name for field in dataclasses.fields(Conventions)]
 
 
+def test_the_reference_has_every_public_name_and_only_names_that_exist() -> None:
+    text = (ROOT / "docs" / "api.md").read_text()
+    for address in re.findall(r"^::: (\S+)$", text, re.MULTILINE):
+        module, _, name = address.rpartition(".")
+        parent = importlib.import_module(module)
+        assert name in vars(parent) or importlib.import_module(address), address
+    for name in banditsrl.__all__:
+        if not inspect.ismodule(vars(banditsrl).get(name)):
+            assert re.search(rf"^::: \S+\.{name}$|`{name}`|\b{name}[,\]]", text, re.MULTILINE), name
+
+
 def test_every_policy_figure_and_problem_is_mentioned() -> None:
     text = "\n".join(page.read_text() for page in PAGES)
     for name in [*POLICIES, *PROBLEMS]:

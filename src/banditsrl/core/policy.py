@@ -136,7 +136,7 @@ class Policy(eqx.Module, Generic[StateT], metaclass=DescribedMeta):
 
     @property
     def phase_growth(self) -> float | None:
-        """Gamma of the phases t_{j+1} = ceil(gamma t_j), or None without phases."""
+        r"""The $\gamma$ of the phases, $t_{j+1}=\lceil\gamma t_j\rceil$, or None without phases."""
         return None
 
     @property

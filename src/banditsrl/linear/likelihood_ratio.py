@@ -81,12 +81,12 @@ def likelihood_ratio(scores: Scores, mask: Array, tie: Array) -> Ratio:
 
 @in_float64
 def glr(phi: Any, theta: Any, *, V: Any, mask: Any = None) -> float:
-    """Return the generalised likelihood ratio of one context.
+    r"""Return the generalised likelihood ratio of one context.
 
     Args:
         phi: Embedding of every action, (n_actions, dim).
         theta: Ridge estimate, (dim,).
-        V: Design matrix lam I + sum phi phi^T, (dim, dim).
+        V: Design matrix $\lambda I+\sum\phi\phi^\top$, (dim, dim).
         mask: Which actions are available, (n_actions,); all by default.
 
     Returns:

@@ -60,7 +60,7 @@ class BanditSRLState(NamedTuple):
 
 
 class BanditSRL(PolicyAroundBase[BanditSRLState]):
-    """Bandit Spectral Representation Learner on a finite set of candidates.
+    r"""Bandit Spectral Representation Learner on a finite set of candidates.
 
     Args:
         representations: The candidates Phi; they may differ in dimension.
@@ -71,7 +71,7 @@ class BanditSRL(PolicyAroundBase[BanditSRLState]):
             from all past rounds in the new embedding instead.
         loss: The name of a representation loss (see `LOSSES`), a `Loss`, or a function that takes
             the `Evidence` and returns one number per candidate.
-        gamma: Growth of the phases, t_{j+1} = ceil(gamma t_j).
+        gamma: Growth of the phases, $t_{j+1}=\lceil\gamma t_j\rceil$.
         offset: "tight" (the authors' experiments), "paper" (constant 40, which the paper proves),
             or None for that of the conventions. With the offset of the paper, elimination takes
             tens of thousands of steps and more, and certificates of a misspecified candidate that

@@ -25,10 +25,10 @@ Epsilon: TypeAlias = str | float | Callable[[Array], Array]
 
 
 class EpsilonGreedy(LinearPolicy):
-    """Explore uniformly with probability epsilon_t, else play greedily.
+    r"""Explore uniformly with probability $\varepsilon_t$, else play greedily.
 
-    `epsilon` is "t^-1/3" (the paper's), "t^-1/2", a constant in [0, 1], or a function of the step
-    t = 1, 2, ... written with `jax.numpy`. t counts all rounds, certified ones included.
+    `epsilon` is `"t^-1/3"` (the paper's), `"t^-1/2"`, a constant in [0, 1], or a function of the
+    step t = 1, 2, ... written with `jax.numpy`. t counts all rounds, certified ones included.
     """
 
     _: KW_ONLY

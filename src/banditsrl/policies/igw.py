@@ -12,10 +12,14 @@ from banditsrl.policies.linear_policy import LinearPolicy, View
 
 
 class IGW(LinearPolicy):
-    """Inverse gap weighting: p(a) = 1 / (A + gamma1 t^gamma2 (max f - f(a))) for all but the best.
+    r"""Inverse gap weighting: the larger the estimated gap, the smaller the probability.
 
-    The greedy action has the remaining probability; several greedy actions share it. A is the
-    number of available actions.
+    $$
+    p(a)=\frac{1}{A+\gamma_1t^{\gamma_2}\,(\max_b f(b)-f(a))}
+    $$
+
+    for all but the greedy action, which has the remaining probability; several greedy actions share
+    it. $A$ is the number of available actions, and $f$ are the predicted rewards.
     """
 
     _: KW_ONLY

@@ -32,13 +32,16 @@ SMALLEST = 1e-12
 
 
 class LinTS(RidgePolicy):
-    """theta ~ N(theta_t, C^2 V^-1), then argmax of phi.theta, with C the width of LinUCB.
+    r"""Thompson sampling: draw a parameter and play the action that is best under it.
+
+    The parameter is $\tilde\theta\sim\mathcal{N}(\theta,\,(sC)^2V^{-1})$, where $s$ is `ts_scale`
+    and $C$ is the width of LinUCB.
 
     `Choice.pmf` is an estimate: the mean, over `draws` further parameters and the one that was
     played, of the probability of each action along one line through that parameter (see the top of
     this file). It is unbiased as long as one does not look at which action was played. Given that
     an action was played, the draw that made it win is among them, so that the estimate for this
-    action is too large on average, by less than 1 / (draws + 1); more draws make that smaller.
+    action is too large on average, by less than 1 / (`draws` + 1); more draws make that smaller.
     Actions that are equally good under a drawn parameter, such as actions with the same embedding,
     share its probability.
     """

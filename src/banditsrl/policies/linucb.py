@@ -14,10 +14,13 @@ from banditsrl.policies.linear_policy import LinearPolicy, View
 
 
 class LinUCB(LinearPolicy):
-    """Optimism: argmax of phi.theta + C ||phi||_{V^-1} (paper, Eq. 6).
+    r"""Optimism: play the largest $\phi^\top\theta+C\lVert\phi\rVert_{V^{-1}}$ (paper, Eq. 6).
 
-    C = ucb_scale sigma sqrt(2 log(det(V)^1/2 det(lam I)^-1/2 / delta)) + sqrt(lam) B. With
-    ``conventions="authors"`` the scale multiplies both terms.
+    $$
+    C=\alpha\,\sigma\sqrt{2\log\frac{\det(V)^{1/2}\det(\lambda I)^{-1/2}}{\delta}}+\sqrt{\lambda}B
+    $$
+
+    Here $\alpha$ is `ucb_scale`. With `conventions="authors"` it multiplies both terms.
 
     Example:
         >>> import banditsrl

@@ -62,7 +62,7 @@ class TreeLinUCBState(NamedTuple):
 class TreeLinUCB(FittedPolicy[TreeLinUCBState]):
     """LinUCB with a constant width on the leaves of boosted trees.
 
-    A decision costs A k^2 with k = 1 + 2^q G.
+    A decision costs $Ak^2$ with $k=1+2^qG$, for $G$ trees of which $q$ questions are used.
 
     Args:
         tree_learner: The trees, and the columns that they split.

@@ -101,7 +101,7 @@ def mixing(
     """Generate six candidates of optimal rank 5, none of which is HLS, but a mixture is.
 
     The parameter is absorbed into the features. In the k-th candidate the coordinates k and k+1
-    of the optimal actions are replaced by their mean, so the direction e_k - e_{k+1} is lost. Every
+    of the optimal actions are replaced by their mean, so the direction $e_k-e_{k+1}$ is lost. Every
     other action also has such a pair of equal coordinates, so that the optimal actions of some
     candidate span it: this is the condition under which LEADER is proved to have constant regret.
     The settings are those of `vardim`.

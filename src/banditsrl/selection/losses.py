@@ -1,7 +1,7 @@
-"""Which candidate has the best spectrum? Representation losses of BanditSRL on a finite set.
+r"""Which candidate has the best spectrum? Representation losses of BanditSRL on a finite set.
 
 A loss maps the evidence at the end of a phase to one number per candidate, and the candidate with
-the smallest number is selected. `eig` prefers played features that span R^d. `weak` and
+the smallest number is selected. `eig` prefers played features that span $\mathbb{R}^d$. `weak` and
 `weak-normalised` prefer played features that are not orthogonal to the others. `span` is bounded
 exactly if every played feature lies in the span of the optimal ones. `bic` (best in class) also
 takes the regret bound of the base algorithm into account.
@@ -52,7 +52,7 @@ class Loss(eqx.Module, metaclass=DescribedMeta):
 
 
 class Eig(Loss):
-    """-lambda_min(V - lam I) / L^2 (paper, Section 3)."""
+    r"""The smallest eigenvalue, $-\lambda_{\min}(V-\lambda I)/L^2$ (paper, Section 3)."""
 
     def __call__(self, evidence: Evidence) -> Array:
         """Return the negative smallest eigenvalue, scaled by the norm bound."""
@@ -60,7 +60,7 @@ class Eig(Loss):
 
 
 class Weak(Loss):
-    """-min_s phi_s^T (V - lam I) phi_s / L^2 (paper, Section 5)."""
+    r"""The weak loss, $-\min_s\phi_s^\top(V-\lambda I)\phi_s/L^2$ (paper, Section 5)."""
 
     needs_forms: ClassVar[bool] = True
 
@@ -69,12 +69,15 @@ class Weak(Loss):
         return -evidence.weak / evidence.L**2
 
     def scale(self, evidence: Evidence) -> Array:
-        """Return L^2: the form has four factors phi, of which the norm bound cancels two."""
+        r"""Return $L^2$: the form has four factors $\phi$, of which the norm bound cancels two."""
         return evidence.L**2
 
 
 class WeakNormalised(Loss):
-    """-min_s phi_s^T (V - lam I) phi_s / ||phi_s||^2 (paper, Appendix C.1.2)."""
+    r"""The weak loss of unit features (paper, Appendix C.1.2).
+
+    It is $-\min_s\phi_s^\top(V-\lambda I)\phi_s/\lVert\phi_s\rVert^2$.
+    """
 
     needs_forms: ClassVar[bool] = True
 
@@ -83,18 +86,19 @@ class WeakNormalised(Loss):
         return -evidence.weak_normalised
 
     def scale(self, evidence: Evidence) -> Array:
-        """Return L^2, as for the weak loss."""
+        """Return $L^2$, as for the weak loss."""
         return evidence.L**2
 
 
 class Span(Loss):
-    """max_s t ||phi_s||^2_{V^-1}: weak HLS by its definition, beyond the paper.
+    r"""Weak HLS by its definition, beyond the paper: $\max_s t\,\lVert\phi_s\rVert^2_{V^{-1}}$.
 
-    While V grows like t times the second moment M of the optimal features, t ||phi||^2_{V^-1} tends
-    to phi^T M^+ phi if phi lies in the span of the optimal features, and grows like t otherwise.
-    So the loss stays bounded exactly when every played feature lies in that span. The paper's weak
-    loss uses phi^T M phi instead, which is positive for any phi that is not *orthogonal* to the
-    span. On padded features it prefers the wrong candidate even with unlimited data.
+    While $V$ grows like $t$ times the second moment $M$ of the optimal features,
+    $t\,\lVert\phi\rVert^2_{V^{-1}}$ tends to $\phi^\top M^+\phi$ if $\phi$ lies in the span of the
+    optimal features, and grows like $t$ otherwise. So the loss stays bounded exactly when every
+    played feature lies in that span. The paper's weak loss uses $\phi^\top M\phi$ instead, which is
+    positive for any $\phi$ that is not *orthogonal* to the span. On padded features it prefers the
+    wrong candidate even with unlimited data.
     """
 
     needs_uncertainty: ClassVar[bool] = True
@@ -105,16 +109,17 @@ class Span(Loss):
 
 
 class BestInClass(Loss):
-    """R-bar(t, phi) - [lambda_min / L^2 - g_t - deviation]_+ (paper, Appendix C.1.1).
+    r"""The best candidate of the class (paper, Appendix C.1.1).
 
-    If no candidate is HLS, the one with the smallest regret bound is selected. If one is HLS, it is
+    The loss is $\bar{R}(t,\phi)-[\lambda_{\min}/L^2-g_t-\text{deviation}]_+$. If no
+    candidate is HLS, the one with the smallest regret bound is selected. If one is HLS, it is
     selected in the end.
 
     Args:
-        regret: The regret bound R-bar; None means the base's own.
-        gap: Delta, if it is known; otherwise 1 / t^exponent is used in its place.
-        exponent: Exponent l of that schedule; the paper's 1/4 suits a bound of order sqrt(t).
-        tau_elim: Bound on the elimination time in g_t.
+        regret: The regret bound $\bar{R}$; None means the base's own.
+        gap: $\Delta$, if it is known; otherwise $t^{-l}$ is used in its place.
+        exponent: Exponent $l$ of that schedule; the paper's 1/4 suits a bound of order $\sqrt{t}$.
+        tau_elim: Bound on the elimination time in $g_t$.
     """
 
     regret: RegretBound | None = eqx.field(static=True, default=None, kw_only=True)

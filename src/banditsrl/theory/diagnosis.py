@@ -38,27 +38,29 @@ REALIZABLE_TOLERANCE = 1e-6
 
 @dataclass(frozen=True, repr=False)
 class Diagnosis(Displayed):
-    """Properties of one representation phi on one problem (paper, Section 2).
+    r"""Properties of one representation $\phi$ on one problem (paper, Section 2).
 
-    The paper assumes one optimal action a* in each context. Where several are tied, each counts
-    with an equal share, as if ties were broken at random: "optimal features" are those of all tied
-    actions, and the order of actions does not matter.
+    The paper assumes one optimal action $a^\star$ in each context. Where several are tied, each
+    counts with an equal share, as if ties were broken at random: "optimal features" are those of
+    all tied actions, and the order of actions does not matter.
 
     Attributes:
-        dim: d.
+        dim: Its dimension $d$.
         rank: Dimension of the span of all features.
-        realizable: Whether some theta predicts every mean reward.
+        realizable: Whether some $\theta$ predicts every mean reward.
         error: Largest error of the best linear fit over contexts and actions.
-        misspecification_lower: Certified lower bound on epsilon_phi; zero when none was found.
-        misspecification_upper: Upper bound on epsilon_phi. It is attained by an explicit policy and
-            its least-squares fit, so it holds if the ball of radius B_phi contains that fit.
+        misspecification_lower: Certified lower bound on $\varepsilon_\phi$; zero when none was
+            found.
+        misspecification_upper: Upper bound on $\varepsilon_\phi$. It is attained by an explicit
+            policy and its least-squares fit, so it holds if the ball of radius $B_\phi$ contains
+            that fit.
         optimal_rank: Dimension of the span of the optimal actions' features.
-        lambda_star: Smallest eigenvalue of E[phi(x, a*) phi(x, a*)^T].
+        lambda_star: Smallest eigenvalue of $E[\phi(x,a^\star)\phi(x,a^\star)^\top]$.
         lambda_plus: Its smallest non-zero eigenvalue, which replaces lambda_star under weak HLS.
-        hls: Whether the optimal features span R^d.
+        hls: Whether the optimal features span $\mathbb{R}^d$.
         weak_hls: Whether the optimal features have the same span as all features.
-        gamma: Gamma(phi), the smallest eigenvalue of E[sum_a phi(x, a) phi(x, a)^T].
-        redundant: Whether all features together fail to span R^d.
+        gamma: $\Gamma(\phi)$, the smallest eigenvalue of $E[\sum_a\phi(x,a)\phi(x,a)^\top]$.
+        redundant: Whether all features together fail to span $\mathbb{R}^d$.
         L: Largest norm of a feature.
         B: Norm of theta-star, the best linear fit under rho.
         n_tied: Number of possible contexts in which several actions are optimal. The test never

@@ -38,7 +38,7 @@ LOSSES = ("eig", "bic")
 class Theory(Displayed):
     """The paper's times and regret bounds for BanditSRL on one problem.
 
-    A time that does not exist, or lies beyond 2^900, is infinite, and `notes` says why.
+    A time that does not exist, or lies beyond $2^{900}$, is infinite, and `notes` says why.
 
     Attributes:
         tau_elim: Step after which only realizable representations are left.
@@ -106,19 +106,20 @@ def theory(
     lam: float = 1.0,
     horizon: int | None = None,
 ) -> Theory:
-    """Evaluate the paper's times and regret bounds, which hold with probability 1 - 4 delta.
+    r"""Evaluate the paper's times and regret bounds, which hold with probability $1-4\delta$.
 
     Where a lemma and its proof differ, the numbers follow the proof: the constant is 328 in
-    tau_elim, and 2 g_t + 16 sqrt(...) in tau_hls for both losses. The paper takes the first t that
-    satisfies an inequality. Its lemmas need the first t from which on all t satisfy it, and that is
-    what is computed; the two differ only if a small t satisfies the inequality by accident.
-    tau_elim uses the certified lower bound on epsilon_phi. With a single representation the base
-    is never reset, so its g_t contains R-bar(t, phi, delta) without the factor log2(t).
+    `tau_elim`, and $2g_t+16\sqrt{\cdot}$ in `tau_hls` for both losses. The paper takes the first
+    $t$ that satisfies an inequality. Its lemmas need the first $t$ from which on all $t$ satisfy
+    it, and that is what is computed; the two differ only if a small $t$ satisfies the inequality by
+    accident. `tau_elim` uses the certified lower bound on $\varepsilon_\phi$. With a single
+    representation the base is never reset, so its $g_t$ contains $\bar{R}(t,\phi,\delta)$ without
+    the factor $\log_2t$.
 
     Args:
         problem: A finite problem with at least one candidate representation, or its name.
         base: The base algorithm, "linucb" or "egreedy".
-        loss: "eig", or "bic" (best in class), which uses the worst-case R-bar throughout.
+        loss: "eig", or "bic" (best in class), which uses the worst-case $\bar{R}$ throughout.
         delta: Confidence level.
         lam: Ridge regulariser.
         horizon: T, at least 2; if it is None, `bound` holds for every T.

@@ -1,0 +1,243 @@
+"""Which pictures show an idea at work? Small experiments that run in seconds to minutes."""
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+import banditsrl
+from banditsrl.reports.matplotlib_plots import make_canvas
+from banditsrl.representations.trees import Trees
+
+SEEDS = 20
+
+
+def run_banditsrl() -> Any:
+    """Return results of ε-greedy with and without BanditSRL on six candidates."""
+    problem = banditsrl.make_problem("vardim-realizable", seed=0)
+    found = [
+        banditsrl.simulate(
+            problem, banditsrl.make_policy(name, problem), horizon=5_000, seeds=SEEDS
+        )
+        for name in ("banditsrl-egreedy", "egreedy")
+    ]
+    return found, [claim.name for claim in problem.claims]
+
+
+def draw_banditsrl(data: Any, ink: Any) -> Any:
+    """Draw regret, and the share of seeds in which each candidate is in use."""
+    (ours, base), _ = data
+    canvas = make_canvas(7.6, 2.9)
+    left, right = canvas.subplots(1, 2)
+    for k, result in enumerate((ours, base)):
+        draw_curve(left, result.steps, result.mean, result.stderr, ink.lines[k])
+        name = ("BanditSRL with ε-greedy", "ε-greedy on the HLS candidate")[k]
+        left.plot([], [], color=ink.lines[k], label=name)
+    left.set(xlabel="step", ylabel="cumulative regret", title="regret stops growing")
+    left.legend(fontsize=7)
+    chosen = ours.reports["representation"]  # (seeds, phases + 1)
+    times = [1, *ours.phases]
+    best = (chosen == 0).mean(0)
+    right.step(times, best, where="post", color=ink.lines[0], label="seeds with the HLS candidate")
+    share = ours.certified_share.mean(0)
+    right.plot(ours.steps, share, color=ink.lines[2], label="certified rounds")
+    right.set(
+        xlabel="step",
+        ylabel="share",
+        xscale="log",
+        ylim=(-0.02, 1.04),
+        title="the good candidate is found",
+    )
+    right.set_xlim(8, 5_000)
+    right.legend(fontsize=7, loc="lower right")
+    return add_caption(canvas, f"mean of {SEEDS} seeds; band: ± 1.96 standard errors")
+
+
+def run_glrt() -> Any:
+    """Return estimate, design matrix and radius after few and after many rounds in the plane."""
+    rng = np.random.default_rng(3)
+    truth, actions = np.array([0.85, 0.35]), np.array([[1.0, 0.0], [0.0, 1.0], [-0.7, 0.6]])
+    found = []
+    for n in (30, 400):
+        phi = actions[rng.integers(0, 3, n)]
+        y = phi @ truth + 0.3 * rng.normal(size=n)
+        V = np.eye(2) + phi.T @ phi
+        theta = np.linalg.solve(V, phi.T @ y)
+        beta = 0.3 * np.sqrt(2 * np.log(100) + 2 * np.log(1 + n / 2)) + 1.0
+        ratio = banditsrl.glr(actions, theta, V=V)
+        found.append((n, theta, V, beta, ratio))
+    return truth, actions, found
+
+
+def draw_glrt(data: Any, ink: Any) -> Any:
+    """Draw the parameters under which the first action is best, and the confidence ellipse."""
+    truth, actions, found = data
+    canvas = make_canvas(7.6, 3.3)
+    grid = np.linspace(-0.9, 1.9, 300)
+    points = np.stack(np.meshgrid(grid, grid), axis=-1)  # (300, 300, 2)
+    first_is_best = (points @ actions.T).argmax(-1) == 0
+    for axis, (n, theta, V, beta, ratio) in zip(canvas.subplots(1, 2), found, strict=True):
+        region = (grid[0], grid[-1], grid[0], grid[-1])
+        shade = np.where(first_is_best, 0.22, 0.0)
+        colour = np.ones((*shade.shape, 4)) * [*to_rgb(ink.lines[0]), 1.0]
+        colour[..., 3] = shade
+        axis.imshow(colour, origin="lower", extent=region, interpolation="bilinear")
+        angles = np.linspace(0, 2 * np.pi, 200)
+        circle = np.stack([np.cos(angles), np.sin(angles)])
+        edge = theta[:, None] + beta * np.linalg.solve(np.linalg.cholesky(V).T, circle)
+        axis.plot(*edge, color=ink.lines[1], label="confidence ellipse")
+        axis.plot(*theta, "o", color=ink.lines[1], ms=4, label="estimate")
+        axis.plot(*truth, "x", color=ink.text, ms=6, label="truth")
+        verdict = "certified" if ratio > beta else "not certified"
+        axis.set(xlim=(-0.9, 1.9), ylim=(-0.9, 1.9), aspect="equal")
+        axis.set_title(f"{n} rounds: GLR {ratio:.1f}, β {beta:.1f}, {verdict}", fontsize=9)
+    axis.legend(fontsize=7, loc="lower left")
+    return add_caption(canvas, "shaded: the parameters under which the first action is best")
+
+
+def run_linear() -> Any:
+    """Return results of the four bases on one embedding."""
+    problem = banditsrl.make_problem("vardim-realizable", seed=0)
+    return [
+        banditsrl.simulate(
+            problem, banditsrl.make_policy(name, problem), horizon=3_000, seeds=SEEDS
+        )
+        for name in ("linucb", "lints", "egreedy", "igw")
+    ]
+
+
+def draw_linear(results: Any, ink: Any) -> Any:
+    """Draw the regret of the four bases."""
+    canvas = make_canvas(5.2, 3.1)
+    axis = canvas.subplots()
+    for k, (name, result) in enumerate(
+        zip(("LinUCB", "LinTS", "ε-greedy", "IGW"), results, strict=True)
+    ):
+        draw_curve(axis, result.steps, result.mean, result.stderr, ink.lines[k])
+        axis.plot([], [], color=ink.lines[k], label=name)
+    axis.set(xlabel="step", ylabel="cumulative regret", title="four rules, one embedding")
+    axis.legend(fontsize=8)
+    return add_caption(canvas, f"mean of {SEEDS} seeds; band: ± 1.96 standard errors")
+
+
+def run_trees() -> Any:
+    """Return the truth and the predictions of 1, 5 and 40 trees on a grid of two columns."""
+    rng = np.random.default_rng(0)
+    x = rng.uniform(-1, 1, size=(3_000, 2))
+    rewards = name_truth(x) + 0.3 * rng.normal(size=3_000)
+    grid = np.linspace(-1, 1, 120)
+    points = np.stack(np.meshgrid(grid, grid), axis=-1).reshape(-1, 2)
+    maps = [name_truth(points)]
+    for n_trees in (1, 5, 40):
+        trees = Trees(n_actions=1, n_columns=2, n_trees=n_trees)
+        played, weight = np.zeros(3_000, np.int64), np.ones(3_000)
+        weights = trees.fit(jax.random.key(0), x, played, rewards, weight)
+        predict = jax.jit(jax.vmap(trees.predict, in_axes=(None, 0)))
+        maps.append(np.asarray(predict(weights, jnp.asarray(points)))[:, 0])
+    return [values.reshape(120, 120) for values in maps]
+
+
+def name_truth(x: Any) -> Any:
+    """Return mean rewards with a threshold and an interaction."""
+    return np.where(x[:, 0] * x[:, 1] > 0, 0.8, 0.2) + 0.4 * (x[:, 0] > 0.4)
+
+
+def draw_trees(maps: Any, ink: Any) -> Any:
+    """Draw the truth beside the predictions."""
+    canvas = make_canvas(7.6, 2.4)
+    titles = ("mean reward", "1 tree", "5 trees", "40 trees")
+    for axis, values, title in zip(canvas.subplots(1, 4), maps, titles, strict=True):
+        axis.imshow(values, origin="lower", vmin=0.1, vmax=1.3, cmap="cividis", rasterized=True)
+        axis.set_title(title, color=ink.text)
+        axis.set(xticks=[], yticks=[])
+        axis.grid(visible=False)
+    return add_caption(canvas, "two columns, 3,000 rounds with noise of standard deviation 0.3")
+
+
+def follow_context() -> Any:
+    """Return the likelihood ratio and the threshold of one context after every round."""
+    problem = banditsrl.make_problem("vardim-realizable", seed=0)
+    policy = banditsrl.make_policy("glrt-egreedy", problem)
+    means, mask = jnp.asarray(problem.mean_rewards), jnp.ones(problem.n_actions, bool)
+
+    def play(state: Any, key: Any) -> Any:
+        deal, act, noise, look = jax.random.split(key, 4)
+        x = jax.random.randint(deal, (), 0, problem.n_contexts)
+        choice = policy.act(state, x, mask, act)
+        y = means[x, choice.action] + problem.noise_std * jax.random.normal(noise)
+        state = policy.learn(state, x, choice.action, y, choice.certified)
+        first = policy.act(state, 0, mask, look)
+        return state, (first.glr, first.threshold)
+
+    with jax.enable_x64(True):
+        keys = jax.random.split(jax.random.key(2), 1_000)
+        start = policy.init(jax.random.key(0))
+        _, found = jax.jit(lambda: jax.lax.scan(play, start, keys))()
+    return [np.asarray(values) for values in found]
+
+
+def draw_certificates(data: Any, ink: Any) -> Any:
+    """Draw the two sides of the test of one context."""
+    glr, threshold = data
+    canvas = make_canvas(5.2, 3.0)
+    axis = canvas.subplots()
+    rounds = np.arange(1, len(glr) + 1)
+    axis.plot(rounds, glr, color=ink.lines[0], label="likelihood ratio, choice.glr")
+    axis.plot(rounds, threshold, color=ink.lines[1], label="threshold, choice.threshold")
+    passed = glr > threshold
+    axis.fill_between(rounds, 0, glr.max(), where=passed, color=ink.lines[2], alpha=0.15, lw=0)
+    axis.plot([], [], color=ink.lines[2], lw=6, alpha=0.3, label="certified")
+    axis.set(xlabel="round", xlim=(1, 1_000), ylim=(0, glr.max()), title="the test of one context")
+    axis.legend(fontsize=7, loc="upper left")
+    return add_caption(canvas, "glrt-egreedy on vardim-realizable, one run")
+
+
+def run_auto() -> Any:
+    """Return the phases and the weights of the five predictors on the wheel."""
+    problem = banditsrl.make_problem("wheel")
+    policy = banditsrl.make_policy("banditsrl-auto", problem)
+    result = banditsrl.simulate(problem, policy, horizon=3_000, seeds=[0])
+    return np.array([1, *result.phases, result.horizon]), result.reports["weights"][0]
+
+
+def draw_auto(data: Any, ink: Any) -> Any:
+    """Draw the weights as a stack."""
+    times, weights = data
+    canvas = make_canvas(5.2, 3.0)
+    axis = canvas.subplots()
+    names = ("columns", "waves", "steps", "trees", "networks")
+    rows = np.vstack([weights, weights[-1:]]).T
+    axis.stackplot(times, rows, labels=names, colors=ink.lines[:5], step="post", alpha=0.85)
+    axis.set(xlabel="round", xscale="log", xlim=(10, times[-1]), ylim=(0, 1))
+    axis.set_title("weights of the five predictors on the wheel")
+    axis.legend(fontsize=7, loc="upper left", frameon=True, facecolor=ink.paper)
+    return add_caption(canvas, "one run of 3,000 rounds (seed 0)")
+
+
+def draw_curve(axis: Any, steps: Any, mean: Any, stderr: Any, colour: str) -> None:
+    """Draw a mean with a band of 1.96 standard errors."""
+    axis.plot(steps, mean, color=colour)
+    low, high = mean - 1.96 * stderr, mean + 1.96 * stderr
+    axis.fill_between(steps, low, high, color=colour, alpha=0.2, lw=0)
+
+
+def add_caption(canvas: Any, text: str) -> Any:
+    """Write a small line below the panels, and return the figure."""
+    canvas.supxlabel(text, fontsize=7.5)
+    return canvas
+
+
+def to_rgb(colour: str) -> tuple[float, ...]:
+    """Return a colour such as #0072B2 as three numbers from 0 to 1."""
+    return tuple(int(colour[k : k + 2], 16) / 255 for k in (1, 3, 5))
+
+
+FIGURES = {
+    "banditsrl": (run_banditsrl, draw_banditsrl),
+    "glrt": (run_glrt, draw_glrt),
+    "linear": (run_linear, draw_linear),
+    "trees": (run_trees, draw_trees),
+    "certificates": (follow_context, draw_certificates),
+    "auto": (run_auto, draw_auto),
+}

@@ -1,0 +1,60 @@
+"""How do formulas reach the page? As MathML, made from LaTeX when the site is built.
+
+Pages and docstrings write formulas between dollar signs. The extension `arithmatex` finds them and
+leaves LaTeX in elements of class `arithmatex`; this hook replaces the LaTeX. Browsers draw MathML
+themselves, so that a page needs no script, no font and no network for it.
+"""
+
+import html
+import re
+from typing import Any
+from xml.etree import ElementTree
+
+from latex2mathml.converter import convert
+from mkdocs.exceptions import PluginError
+
+INLINE = re.compile(r'<span class="arithmatex">\\\((.*?)\\\)</span>', re.DOTALL)
+DISPLAY = re.compile(r'<div class="arithmatex">\s*\\\[(.*?)\\\]\s*</div>', re.DOTALL)
+MATHML = "http://www.w3.org/1998/Math/MathML"
+BARS = ("|", "‖")
+LIMITS = ("min", "max")
+
+ElementTree.register_namespace("", MATHML)
+
+
+def on_page_content(content: str, **_: Any) -> str:
+    """Return the page with every formula as MathML."""
+    content = DISPLAY.sub(lambda found: _show_on_a_line(found[1]), content)
+    return INLINE.sub(lambda found: convert_formula(found[1]), content)
+
+
+def convert_formula(latex: str, *, display: str = "inline") -> str:
+    """Return one formula as MathML, with its LaTeX as the alternative text."""
+    plain = " ".join(html.unescape(latex).split())
+    root = ElementTree.fromstring(convert(plain, display=display))  # noqa: S314  (our own pages)
+    unknown = [part.text for part in root.iter() if "\\" in (part.text or "")]
+    if unknown:
+        raise PluginError(f"a formula must use known commands only, got {unknown[0]} in {plain}")
+    root.set("alttext", plain)
+    _fix_bars(root)
+    if display == "block":
+        _put_limits_below(root)
+    return ElementTree.tostring(root, encoding="unicode")
+
+
+def _fix_bars(root: ElementTree.Element) -> None:
+    """Make every second bar a closing one, and keep bars from growing with their line."""
+    bars = [part for part in root.iter(f"{{{MATHML}}}mo") if part.text in BARS]
+    for k, bar in enumerate(bars):
+        bar.attrib.update(stretchy="false", form=("prefix", "postfix")[k % 2])
+
+
+def _put_limits_below(root: ElementTree.Element) -> None:
+    """Put what is minimised over below the word, as in print."""
+    for part in root.iter(f"{{{MATHML}}}msub"):
+        if part[0].text in LIMITS:
+            part.tag = f"{{{MATHML}}}munder"
+
+
+def _show_on_a_line(latex: str) -> str:
+    return f'<div class="formula">{convert_formula(latex, display="block")}</div>'
