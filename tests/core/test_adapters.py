@@ -270,7 +270,7 @@ def test_a_progress_function_is_told_the_regret_if_it_has_a_parameter_for_it() -
 
 def test_no_progress_function_stays_none_and_anything_else_is_refused() -> None:
     assert as_progress(None) is None
-    with pytest.raises(InvalidType, match="progress must be a function, got 3"):
+    with pytest.raises(InvalidType, match="progress must be True, False or a function, got 3"):
         as_progress(3)  # type: ignore[arg-type]
 
 

@@ -138,15 +138,17 @@ def test_pandas_is_asked_for_in_one_sentence_or_agrees(result: banditsrl.Result)
 
 
 def test_a_bar_counts_up_to_the_end_and_fits_the_line() -> None:
-    stream, times = io.StringIO(), iter([0.0, 1.0, 1.01, 2.0])
+    stream, times = io.StringIO(), iter([0.0, 10.0, 10.01, 12.0, 20.0])
     with ProgressBar("a policy with a very long name", stream=stream, clock=times.__next__) as bar:
-        for done in (25, 30, 100):
+        for done in (20, 25, 40, 100):
             bar(done, 100, 12.345)
-    lines = stream.getvalue().split("\r")[1:]
+    lines = [line.rstrip() for line in stream.getvalue().split("\r")[1:]]
     assert lines[0] == "a policy with a ver…: compiling"
-    assert [line.split("%")[0][-3:].strip() for line in lines[1:]] == ["25", "100"]
-    assert "3 s left  regret 12.3" in lines[1]
-    assert all(len(line.rstrip()) <= 80 for line in lines)
+    assert [line.split("%")[0][-3:].strip() for line in lines[1:]] == ["20", "40", "100"]
+    assert lines[1].endswith("20%  regret 12.3")  # nothing is known about the time yet
+    assert lines[2].endswith("40%  6 s left  regret 12.3")  # 2 s for 20 steps, 60 are left
+    assert lines[3].endswith("100%  20 s  regret 12.3")
+    assert all(len(line) <= 80 for line in lines)
 
 
 def test_simulate_shows_a_bar_only_if_asked(

@@ -298,13 +298,13 @@ def test_an_embedding_beyond_its_bound_is_warned_of(problem: banditsrl.FinitePro
     ("changed", "message"),
     [
         ({"problem": None}, "problem must have name, n_actions, .*, got NoneType without name"),
-        ({"policy": "linucb"}, "policy must have init, act, learn, got str without init"),
+        ({"policy": 3}, "policy must have init, act, learn, got int without init"),
         ({"policy": banditsrl.LinUCB}, "policy must be an object, got the class LinUCB itself"),
         ({"steps": 4}, "steps must be a sequence of steps, got 4"),
         ({"seeds": [2**70]}, r"seeds must be at most 2\^63 - 1"),
         ({"horizon": 2**40}, "horizon must be at most 2147483647, got"),
         ({"reward_bound": -1.0}, "reward_bound must be greater than 0, got -1"),
-        ({"progress": 3}, "progress must be a function, got 3"),
+        ({"progress": 3}, "progress must be True, False or a function, got 3"),
     ],
 )
 def test_bad_arguments_are_refused_before_anything_runs(

@@ -63,7 +63,7 @@ def as_progress(function: Callable[..., None] | None) -> Progress | None:
     if function is None:
         return None
     if not callable(function):
-        raise InvalidType(f"progress must be a function, got {function!r}.")
+        raise InvalidType(f"progress must be True, False or a function, got {function!r}.")
     if "regret" in inspect.signature(function).parameters:
         return function
     return lambda done, total, regret: function(done, total)  # noqa: ARG005 - not used

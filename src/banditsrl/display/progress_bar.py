@@ -40,7 +40,8 @@ class ProgressBar:
         self._name = name if len(name) <= NAME_WIDTH else f"{name[: NAME_WIDTH - 1]}…"
         self._stream = sys.stderr if stream is None else stream
         self._clock = clock
-        self._started, self._written = clock(), -EVERY
+        self._started, self._written = clock(), float("-inf")
+        self._first: tuple[float, int] | None = None  # time and steps when compiling had ended
         self._width = 0
 
     def __enter__(self) -> "ProgressBar":
@@ -64,12 +65,20 @@ class ProgressBar:
         self._written = now
         share = done / total
         full = int(CELLS * share)
-        spent = now - self._started
-        time_words = f"{spent:.0f} s" if done >= total else f"{spent / share - spent:.0f} s left"
         bar = f"{'━' * full}{' ' * (CELLS - full)}"
-        self._write(
-            f"{self._name}: {bar} {share:4.0%}  {time_words}  regret {format_number(regret)}"
-        )
+        words = f"{self._describe_time(now, done, total)}regret {format_number(regret)}"
+        self._write(f"{self._name}: {bar} {share:4.0%}  {words}")
+
+    def _describe_time(self, now: float, done: int, total: int) -> str:
+        """Return the time spent at the end, and the time left before; compiling does not count."""
+        if done >= total:
+            return f"{now - self._started:.0f} s  "
+        if self._first is None:
+            self._first = (now, done)
+        start, before = self._first
+        if done == before:
+            return ""
+        return f"{(now - start) / (done - before) * (total - done):.0f} s left  "
 
     def _write(self, line: str) -> None:
         """Write over the line before; blanks cover what was longer."""

@@ -164,7 +164,7 @@ def _describe(result: Result) -> tuple[str, ...]:
         format_plus_minus(float(final.mean()), float(margin_of_mean(final))),
         format_plus_minus(float(half.mean()), float(margin_of_mean(half))),
         format_share(result.certificates.certified_in_last_tenth),
-        format_share(result.certificates.wrong_overall),
+        result.wrong_words,
     )
 
 

@@ -9,7 +9,12 @@ from numpy.typing import NDArray
 from banditsrl.display.charts import LineChart, make_line
 from banditsrl.display.displayed import Displayed
 from banditsrl.display.intervals import BAND, margin_of_mean
-from banditsrl.display.numerals import format_count, format_plus_minus, format_share
+from banditsrl.display.numerals import (
+    NO_VALUE,
+    format_count,
+    format_plus_minus,
+    format_share,
+)
 from banditsrl.display.summaries import Summary
 from banditsrl.errors import InvalidArgument
 from banditsrl.simulation.result_tables import name_rows
@@ -138,6 +143,13 @@ class Result(Displayed):
     def _size(self) -> str:
         return f"{format_count(self.horizon, 'step')}, {format_count(self.n_seeds, 'seed')}"
 
+    @property
+    def wrong_words(self) -> str:
+        """The share of wrong rounds among the certified ones; a dash if none was certified."""
+        counts = self.certificates
+        any_certified = bool(counts.certified_rounds[:, -1].sum())
+        return format_share(counts.wrong_overall) if any_certified else NO_VALUE
+
     def summary(self) -> Summary:
         """Return regret, certificates and time, which print as a table.
 
@@ -149,7 +161,7 @@ class Result(Displayed):
             ("regret", self._final_regret),
             ("of it in the second half", in_half),
             ("certified in the last tenth", format_share(shares.certified_in_last_tenth)),
-            ("wrong among all certified", format_share(shares.wrong_overall)),
+            ("wrong among all certified", self.wrong_words),
             ("last step with regret", f"{int(self.last_regret.max()):,}"),
             ("wall time", f"{self.seconds:.1f} s"),
         )
