@@ -155,6 +155,19 @@ def test_the_speed_of_a_step_is_measured(monkeypatch: pytest.MonkeyPatch) -> Non
             ["run", "mixing", "linucb", "--set", "nois_std=1"],
             "The problem mixing has a setting 'noise_std'.",
         ),
+        (
+            ["run", "wheel", "linucb", "--set", "n_context=50"],
+            "named 'n_context'. The problem wheel has a setting 'n_contexts'.",
+        ),
+        (["reproduce", "fig1"], "no figure named 'fig1'; known: vardim, "),
+        (
+            ["run", "mine.txt"],
+            "a file that ends in .json, .csv or .parquet, got 'mine.txt'.",
+        ),
+        (
+            ["run", "vardim"],
+            "did you mean 'vardim-realizable' or 'vardim-misspecified' or 'vardim-no-hls' or ",
+        ),
         (["run", "mixing", "linucb", "--set", "q=1"], "The settings of the problem mixing are "),
         (["run", "mixing", "linucb", "--set", "ucb_scale"], "--set must be NAME=VALUE"),
         (["run", "mixing", "linucb", "--preset", "papr"], "no preset named 'papr'"),

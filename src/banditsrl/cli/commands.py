@@ -4,7 +4,6 @@ A command parses its options and prints; the work is done elsewhere. `run`, `swe
 call `execute_cells` in `execution.py`. Options are defined in `options.py`.
 """
 
-import gc
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -25,9 +24,9 @@ from banditsrl.cli.execution import (
     results_to_json,
 )
 from banditsrl.cli.loop_commands import loop_app
+from banditsrl.cli.program import Program, run_program
 from banditsrl.cli.service_commands import add_service_commands
 from banditsrl.datasets.uci import DATASETS, fetch
-from banditsrl.errors import BanditSRLError
 from banditsrl.experiments.building import build_problem, default_policy
 from banditsrl.experiments.figure import Figure
 from banditsrl.experiments.figure_catalogue import FIGURES, read_figure
@@ -41,7 +40,7 @@ from banditsrl.reports.matplotlib_plots import draw, save
 from banditsrl.reports.page import write_report
 from banditsrl.simulation.step_timing import bench as measure_steps
 
-app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False)
+app = typer.Typer(cls=Program, no_args_is_help=True, pretty_exceptions_enable=False)
 app.add_typer(loop_app, name="loop")
 console = Console()
 
@@ -50,8 +49,9 @@ RUN_HORIZON, RUN_SEEDS = 10_000, 10
 
 
 @app.callback()
-def root() -> None:
+def root(version: options.Version = False) -> None:
     """Contextual bandits that learn their representation and know when to stop exploring."""
+    del version  # its callback has printed it
 
 
 @app.command("list")
@@ -225,14 +225,8 @@ add_service_commands(app)
 
 
 def main() -> None:
-    """Run the command line; our own errors become one sentence and exit status 2."""
-    try:
-        app()
-    except BanditSRLError as error:
-        print_message(str(error), error=True)
-        raise SystemExit(2) from None
-    finally:
-        gc.freeze()  # spares the interpreter a collection of half a million objects at exit
+    """Run the command line."""
+    run_program(app)
 
 
 def _choose_policy(cell: CellRequest) -> str:

@@ -28,6 +28,7 @@ from banditsrl.cli.console import (
     make_display,
     print_message,
 )
+from banditsrl.cli.program import STOPPED
 from banditsrl.core.scratch import scratch_folder
 from banditsrl.engines.engine import make_engine
 from banditsrl.engines.jobs import Outcome
@@ -42,8 +43,8 @@ from banditsrl.reports.page import write_report
 from banditsrl.reports.run_summary import summarise_result
 from banditsrl.simulation.result import Result
 
-SUCCEEDED, FAILED, STOPPED = 0, 1, 130
-"""Exit statuses of a command that runs something; a wrong command exits with 2."""
+SUCCEEDED, FAILED = 0, 1
+"""Exit statuses of a command that runs something; `program.py` has the others."""
 
 MAX_NAMED = 10
 """Failed runs that are named one by one; the others are only counted."""

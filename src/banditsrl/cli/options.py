@@ -8,6 +8,15 @@ from typing import Annotated
 
 import typer
 
+from banditsrl.cli.program import print_version
+
+Version = Annotated[
+    bool,
+    typer.Option(
+        "--version", callback=print_version, is_eager=True, help="Print the version and exit."
+    ),
+]
+
 # Which runs.
 
 ProblemName = Annotated[
