@@ -12,6 +12,7 @@ import typer
 from rich.console import Console
 
 from banditsrl.cli import options
+from banditsrl.cli.catalogue_commands import add_catalogue_commands
 from banditsrl.cli.console import print_message
 from banditsrl.cli.execution import (
     ExecutedSweep,
@@ -26,15 +27,12 @@ from banditsrl.cli.execution import (
 from banditsrl.cli.loop_commands import loop_app
 from banditsrl.cli.program import Program, run_program
 from banditsrl.cli.service_commands import add_service_commands
-from banditsrl.datasets.uci import DATASETS, fetch
 from banditsrl.experiments.building import build_problem, default_policy
 from banditsrl.experiments.figure import Figure
 from banditsrl.experiments.figure_catalogue import FIGURES, read_figure
 from banditsrl.experiments.planning import CellRequest, list_cells
 from banditsrl.experiments.run_spec import is_file, parse_settings
 from banditsrl.policies.policy_catalogue import POLICIES
-from banditsrl.problems.problem_catalogue import PROBLEMS
-from banditsrl.registry import Registry
 from banditsrl.reports.doctor import examine
 from banditsrl.reports.matplotlib_plots import draw, save
 from banditsrl.reports.page import write_report
@@ -54,20 +52,7 @@ def root(version: options.Version = False) -> None:
     del version  # its callback has printed it
 
 
-@app.command("list")
-def list_names(kind: options.ListKind = None, as_json: options.AsJson = False) -> None:
-    """List the names of problems, policies and figures."""
-    kinds: Registry[list[str]] = Registry("list")
-    kinds.add("problems", list(PROBLEMS))
-    kinds.add("policies", list(POLICIES))
-    kinds.add("figures", list(FIGURES))
-    if as_json:
-        print_json(kinds[kind] if kind else {name: kinds[name] for name in kinds})
-        return
-    for name in [kind] if kind else list(kinds):
-        indent = "" if kind else "  "
-        lines = [f"{indent}{entry}" for entry in kinds[name]]
-        console.print("\n".join(lines if kind else [name, *lines]), highlight=False)
+add_catalogue_commands(app)
 
 
 @app.command("run")
@@ -199,15 +184,6 @@ def doctor(
         path = plot or Path(f"{file.stem}-doctor.png")
         examination.save_plot(path)
         print_message(str(path))
-
-
-@app.command("data")
-def data(name: options.DataSetName = None, data_dir: options.DataFolder = None) -> None:
-    """Find or download a data set, and print where it is."""
-    if name is None:
-        console.print("\n".join(DATASETS), highlight=False)
-        return
-    console.print(str(fetch(name, data_dir=data_dir)), highlight=False, soft_wrap=True)
 
 
 @app.command("bench")

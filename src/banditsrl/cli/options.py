@@ -101,6 +101,7 @@ ListKind = Annotated[
     str | None,
     typer.Argument(help="What to list: problems, policies or figures. By default, all three."),
 ]
+AnyName = Annotated[str, typer.Argument(help="Name of a policy, a problem or a figure.")]
 SweepFolder = Annotated[Path, typer.Argument(help="Folder of a sweep (the --out of its command).")]
 DoctorFile = Annotated[
     Path, typer.Argument(help="Problem (.json) or logged rounds (.parquet) to examine.")
@@ -111,7 +112,7 @@ PlotFile = Annotated[
 ]
 DataSetName = Annotated[
     str | None,
-    typer.Argument(help="Name of a data set. Without one, the names are listed."),
+    typer.Argument(help="Name of a data set. Without one, all are listed with their place."),
 ]
 DataFolder = Annotated[
     Path | None,
