@@ -100,25 +100,27 @@ def execute_cells(
     Without `options.out`, runs live in a temporary folder that is removed at the end of the block.
     """
     with scratch_folder() as temporary:
-        planned = plan_sweep(cells, Store(options.out or temporary))
-        engine = make_engine(
-            options.engine,
-            workers=options.workers,
-            address=options.address,
-            n_jobs=len(planned.jobs),
-        )
-        command = shlex.join(["banditsrl", *sys.argv[1:]])
-        record_plan(planned, title=title, command=command)
-        _announce_plan(planned, options, title)
         with _explain_interruption(options):
-            display = make_display(quiet=options.quiet)
-            outcomes = run_plan(planned, engine, command=command, display=display)
-        n_failed = _print_failures(planned, outcomes)
-        status = FAILED if n_failed or planned.refused else SUCCEEDED
-        with ThreadPoolExecutor(1) as reader:  # results are read while the page is written
-            results = reader.submit(_read_results, planned)
-            page = _write_page(planned) if options.out else None
-        yield ExecutedSweep(planned, status, page, results.result())
+            executed = _execute(plan_sweep(cells, Store(options.out or temporary)), options, title)
+        yield executed
+
+
+def _execute(planned: SweepPlan, options: ExecutionOptions, title: str) -> ExecutedSweep:
+    """Execute the missing runs of a plan, and write the report if the runs are kept."""
+    engine = make_engine(
+        options.engine, workers=options.workers, address=options.address, n_jobs=len(planned.jobs)
+    )
+    command = shlex.join(["banditsrl", *sys.argv[1:]])
+    record_plan(planned, title=title, command=command)
+    _announce_plan(planned, options, title)
+    display = make_display(quiet=options.quiet)
+    outcomes = run_plan(planned, engine, command=command, display=display)
+    n_failed = _print_failures(planned, outcomes)
+    status = FAILED if n_failed or planned.refused else SUCCEEDED
+    with ThreadPoolExecutor(1) as reader:  # results are read while the page is written
+        results = reader.submit(_read_results, planned)
+        page = _write_page(planned) if options.out else None
+    return ExecutedSweep(planned, status, page, results.result())
 
 
 def announce_figures(figures: Sequence[Sequence[CellRequest]], options: ExecutionOptions) -> None:
@@ -194,7 +196,7 @@ def _print_failures(planned: SweepPlan, outcomes: Sequence[Outcome]) -> int:
         print_message(f"{labels[run]} ({planned.store.folder(run)}) failed: {error}", error=True)
     if len(failed) > MAX_NAMED:
         more = len(failed) - MAX_NAMED
-        print_message(f"{more} more runs failed; error.txt in their folders says why.")
+        print_message(f"{format_count(more, 'more run')} failed; error.txt in its folder says why.")
     return len(failed)
 
 
