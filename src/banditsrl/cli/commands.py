@@ -21,6 +21,7 @@ from banditsrl.cli.execution import (
     execute_cells,
     group_by_panel,
     print_json,
+    print_plan,
     print_summary,
     results_to_json,
 )
@@ -69,6 +70,7 @@ def run(
     workers: options.Workers = None,
     engine: options.EngineName = "local",
     address: options.Address = None,
+    dry_run: options.DryRun = False,
     as_json: options.AsJson = False,
     quiet: options.Quiet = False,
 ) -> None:
@@ -88,6 +90,9 @@ def run(
     cell = replace(cell, policy=name, label=f"{name} ({words})" if words else name)
     title = f"{name} on {cell.panel}"
     execution = ExecutionOptions(out, workers, engine, address, quiet)
+    if dry_run:
+        print_plan([cell], execution, title)
+        return
     with execute_cells([cell], execution, title) as executed:
         if not as_json:
             print_summary(executed, title, console)
@@ -109,6 +114,7 @@ def sweep(
     workers: options.Workers = None,
     engine: options.EngineName = "local",
     address: options.Address = None,
+    dry_run: options.DryRun = False,
     as_json: options.AsJson = False,
     quiet: options.Quiet = False,
 ) -> None:
@@ -117,6 +123,9 @@ def sweep(
     given = _collect_overrides(horizon, seeds, first_seed, preset, settings)
     cells = list_cells(figure, next(iter(figure.scales)), **given)
     execution = ExecutionOptions(out, workers, engine, address, quiet)
+    if dry_run:
+        print_plan(cells, execution, figure.title)
+        return
     with execute_cells(cells, execution, figure.title) as executed:
         _print_results(executed, figure.title, as_json=as_json)
     raise typer.Exit(executed.status)
@@ -138,6 +147,7 @@ def reproduce(
     workers: options.Workers = None,
     engine: options.EngineName = "local",
     address: options.Address = None,
+    dry_run: options.DryRun = False,
     as_json: options.AsJson = False,
     quiet: options.Quiet = False,
 ) -> None:
@@ -149,6 +159,10 @@ def reproduce(
         figures = [each.select_panel(panel) for each in figures]
     execution = ExecutionOptions(out, workers, engine, address, quiet)
     cells = [list_cells(each, scale, **given) for each in figures]
+    if dry_run:
+        for each, own_cells in zip(figures, cells, strict=True):
+            print_plan(own_cells, execution, each.title)
+        return
     if len(figures) > 1:
         announce_figures(cells, execution)
     status = 0

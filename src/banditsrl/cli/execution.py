@@ -130,6 +130,22 @@ def announce_figures(figures: Sequence[Sequence[CellRequest]], options: Executio
         _announce_plan(plan_sweep(cells, Store(options.out)), options, f"{len(figures)} figures")
 
 
+def print_plan(cells: Sequence[CellRequest], options: ExecutionOptions, title: str) -> None:
+    """Print what would run and how long it would take, curve by curve, on standard output."""
+    with scratch_folder() as temporary:
+        planned = plan_sweep(cells, Store(options.out or temporary))
+    jobs = {job.spec.hash: job for job in planned.jobs}
+    for each in planned.cells:
+        missing = [jobs[run] for run in each.runs if run in jobs]
+        work = "done"
+        if missing:
+            seconds = sum(job.seconds for job in missing) + missing[0].start_seconds
+            runs = f"{len(missing)} of {format_count(len(each.runs), 'run')}"
+            work = f"{runs}, {each.cell.horizon:,} steps, {format_duration(seconds)} of one core"
+        typer.echo(f"{each.cell.panel}: {each.cell.label}: {work}")
+    typer.echo(_describe_plan(planned, options, title))
+
+
 def print_json(document: Any) -> None:
     """Print a JSON document, the only output of a command with --json on standard output."""
     sys.stdout.write(json.dumps(document, allow_nan=False, ensure_ascii=False) + "\n")
@@ -163,11 +179,15 @@ def _announce_plan(planned: SweepPlan, options: ExecutionOptions, title: str) ->
         print_message(sentence, error=True)
     if options.quiet:
         return
+    print_message(_describe_plan(planned, options, title))
+
+
+def _describe_plan(planned: SweepPlan, options: ExecutionOptions, title: str) -> str:
     work = "nothing to do"
     if planned.jobs:
         seconds = format_duration(planned.seconds(options.n_workers))
         work = f"about {seconds} on {format_count(options.n_workers, 'worker')}"
-    print_message(
+    return (
         f"{title}: {format_count(len(planned.cells), 'curve')}, "
         f"{format_count(planned.n_runs, 'run')}, {planned.n_done} already done, "
         f"{work}."

@@ -87,6 +87,11 @@ Address = Annotated[
     str | None, typer.Option(help="Address of the Ray cluster; needs --engine ray.")
 ]
 
+DryRun = Annotated[
+    bool,
+    typer.Option("--dry-run", help="Say what would run and how long it would take; run nothing."),
+]
+
 # What is printed.
 
 AsJson = Annotated[
