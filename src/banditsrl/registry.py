@@ -1,7 +1,7 @@
 """Which object does a name stand for? One table of names per kind of object."""
 
 import textwrap
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from difflib import get_close_matches
 from typing import Generic, TypeVar
@@ -9,6 +9,32 @@ from typing import Generic, TypeVar
 from banditsrl.errors import InvalidArgument, UnknownName
 
 T = TypeVar("T")
+
+SAME_WORD, SIMILAR = 0.8, 0.6
+"""Similarity of a word with a slip of the keyboard, and the least for which a guess is offered."""
+
+MAX_GUESSES = 4
+"""Most names that are offered for a word that begins several of them."""
+
+
+def find_nearest(word: str, names: Iterable[str]) -> list[str]:
+    """Return the names that someone who wrote `word` may have meant, the likeliest only.
+
+    Example:
+        >>> find_nearest("linuc", ["linucb", "linucb-disjoint"])
+        ['linucb']
+        >>> find_nearest("vardim", ["vardim-realizable", "vardim-no-hls", "mixing"])
+        ['vardim-realizable', 'vardim-no-hls']
+        >>> find_nearest("fig1", ["vardim", "mixing"])
+        []
+    """
+    known = list(names)
+    begun = [name for name in known if word and name.startswith(word)]
+    return (
+        get_close_matches(word, known, n=1, cutoff=SAME_WORD)
+        or begun[:MAX_GUESSES]
+        or get_close_matches(word.lower(), known, n=1, cutoff=SIMILAR)
+    )
 
 
 class Registry(Generic[T]):
@@ -58,8 +84,10 @@ class Registry(Generic[T]):
     def __getitem__(self, name: str) -> T:
         if name in self:
             return self._entries[name]
-        near = get_close_matches(str(name), self._entries, n=1, cutoff=0.4)
-        hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(self._entries)}."
+        near = find_nearest(str(name), self._entries)
+        hint = f"known: {', '.join(self._entries)}."
+        if near:
+            hint = f"did you mean {' or '.join(repr(each) for each in near)}?"
         raise UnknownName(f"There is no {self.kind} named {name!r}; {hint}")
 
     def __repr__(self) -> str:

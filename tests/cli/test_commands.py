@@ -123,6 +123,18 @@ def test_a_damaged_folder_is_named_and_gives_status_one(tmp_path: Path) -> None:
     assert spec.read_text() == "{}"
 
 
+def test_a_dry_run_says_what_would_run_and_writes_nothing(tmp_path: Path) -> None:
+    file, out = tmp_path / "sweep.yaml", tmp_path / "out"
+    file.write_text("horizon: 20\nseeds: 2\nproblems: [mixing]\ncurves: [uniform, greedy]\n")
+    result = CliRunner().invoke(cli.app, ["sweep", str(file), "--out", str(out), "--dry-run"])
+    assert result.exit_code == 0, result.output
+    lines = result.stdout.splitlines()
+    assert lines[0].startswith("mixing: uniform: 1 of 1 run, 20 steps, ")
+    assert lines[1].startswith("mixing: greedy: 1 of 1 run, 20 steps, ")
+    assert lines[2].startswith("sweep: 2 curves, 2 runs, 0 already done, about ")
+    assert not out.exists()
+
+
 def test_names_are_listed() -> None:
     result = CliRunner().invoke(cli.app, ["list", "problems"])
     assert "vardim-weak-hls" in result.output
@@ -154,6 +166,19 @@ def test_the_speed_of_a_step_is_measured(monkeypatch: pytest.MonkeyPatch) -> Non
         (
             ["run", "mixing", "linucb", "--set", "nois_std=1"],
             "The problem mixing has a setting 'noise_std'.",
+        ),
+        (
+            ["run", "wheel", "linucb", "--set", "n_context=50"],
+            "named 'n_context'. The problem wheel has a setting 'n_contexts'.",
+        ),
+        (["reproduce", "fig1"], "no figure named 'fig1'; known: vardim, "),
+        (
+            ["run", "mine.txt"],
+            "a file that ends in .json, .csv or .parquet, got 'mine.txt'.",
+        ),
+        (
+            ["run", "vardim"],
+            "did you mean 'vardim-realizable' or 'vardim-misspecified' or 'vardim-no-hls' or ",
         ),
         (["run", "mixing", "linucb", "--set", "q=1"], "The settings of the problem mixing are "),
         (["run", "mixing", "linucb", "--set", "ucb_scale"], "--set must be NAME=VALUE"),

@@ -1,6 +1,7 @@
 """Ray: the same tables as here, even when the cluster loses a machine."""
 
 import re
+import socket
 import sys
 import threading
 import time
@@ -15,6 +16,7 @@ from sweeps import GREEDY, assert_same_stores, run_cell
 import banditsrl
 from banditsrl.engines.engine import make_engine
 from banditsrl.engines.local import InProcess
+from banditsrl.errors import InvalidArgument
 from banditsrl.experiments.store import Store
 
 pytestmark = pytest.mark.optimised
@@ -64,3 +66,25 @@ def test_without_ray_the_way_to_get_it_is_named(monkeypatch: pytest.MonkeyPatch)
     message = re.escape("The ray engine needs the `ray` package: pip install 'banditsrl[ray]'.")
     with pytest.raises(banditsrl.errors.InvalidArgument, match=message):
         make_engine("ray", workers=None, address=None, n_jobs=1)
+
+
+def test_an_address_at_which_nobody_answers_is_refused_before_ray_tries() -> None:
+    pytest.importorskip("ray")
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))  # bound, but nobody listens
+        address = f"127.0.0.1:{taken.getsockname()[1]}"
+        for given in (address, f"ray://{address}"):
+            engine: Any = make_engine("ray", workers=None, address=given, n_jobs=1)
+            engine.ray = Refusing()
+            with pytest.raises(InvalidArgument, match=r"running Ray cluster, got .*`ray start"):
+                list(engine.run_jobs([], Store("nowhere"), ""))
+
+
+class Refusing:
+    """Stands for Ray, and must not be asked to connect."""
+
+    def is_initialized(self) -> bool:
+        return False
+
+    def init(self, **_: Any) -> None:
+        raise AssertionError("Ray was asked to connect to a dead address")

@@ -4,7 +4,6 @@ A command parses its options and prints; the work is done elsewhere. `run`, `swe
 call `execute_cells` in `execution.py`. Options are defined in `options.py`.
 """
 
-import gc
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ import typer
 from rich.console import Console
 
 from banditsrl.cli import options
+from banditsrl.cli.catalogue_commands import add_catalogue_commands
 from banditsrl.cli.console import print_message
 from banditsrl.cli.evaluation_commands import add_evaluation_commands
 from banditsrl.cli.execution import (
@@ -22,27 +22,25 @@ from banditsrl.cli.execution import (
     execute_cells,
     group_by_panel,
     print_json,
+    print_plan,
     print_summary,
     results_to_json,
 )
 from banditsrl.cli.loop_commands import loop_app
+from banditsrl.cli.program import Program, run_program
 from banditsrl.cli.service_commands import add_service_commands
-from banditsrl.datasets.uci import DATASETS, fetch
-from banditsrl.errors import BanditSRLError
 from banditsrl.experiments.building import build_problem, default_policy
 from banditsrl.experiments.figure import Figure
 from banditsrl.experiments.figure_catalogue import FIGURES, read_figure
 from banditsrl.experiments.planning import CellRequest, list_cells
 from banditsrl.experiments.run_spec import is_file, parse_settings
 from banditsrl.policies.policy_catalogue import POLICIES
-from banditsrl.problems.problem_catalogue import PROBLEMS
-from banditsrl.registry import Registry
 from banditsrl.reports.doctor import examine
 from banditsrl.reports.matplotlib_plots import draw, save
 from banditsrl.reports.page import write_report
 from banditsrl.simulation.step_timing import bench as measure_steps
 
-app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False)
+app = typer.Typer(cls=Program, no_args_is_help=True, pretty_exceptions_enable=False)
 app.add_typer(loop_app, name="loop")
 console = Console()
 
@@ -51,24 +49,12 @@ RUN_HORIZON, RUN_SEEDS = 10_000, 10
 
 
 @app.callback()
-def root() -> None:
+def root(version: options.Version = False) -> None:
     """Contextual bandits that learn their representation and know when to stop exploring."""
+    del version  # its callback has printed it
 
 
-@app.command("list")
-def list_names(kind: options.ListKind = None, as_json: options.AsJson = False) -> None:
-    """List the names of problems, policies and figures."""
-    kinds: Registry[list[str]] = Registry("list")
-    kinds.add("problems", list(PROBLEMS))
-    kinds.add("policies", list(POLICIES))
-    kinds.add("figures", list(FIGURES))
-    if as_json:
-        print_json(kinds[kind] if kind else {name: kinds[name] for name in kinds})
-        return
-    for name in [kind] if kind else list(kinds):
-        indent = "" if kind else "  "
-        lines = [f"{indent}{entry}" for entry in kinds[name]]
-        console.print("\n".join(lines if kind else [name, *lines]), highlight=False)
+add_catalogue_commands(app)
 
 
 @app.command("run")
@@ -85,6 +71,7 @@ def run(
     workers: options.Workers = None,
     engine: options.EngineName = "local",
     address: options.Address = None,
+    dry_run: options.DryRun = False,
     as_json: options.AsJson = False,
     quiet: options.Quiet = False,
 ) -> None:
@@ -104,6 +91,9 @@ def run(
     cell = replace(cell, policy=name, label=f"{name} ({words})" if words else name)
     title = f"{name} on {cell.panel}"
     execution = ExecutionOptions(out, workers, engine, address, quiet)
+    if dry_run:
+        print_plan([cell], execution, title)
+        return
     with execute_cells([cell], execution, title) as executed:
         if not as_json:
             print_summary(executed, title, console)
@@ -125,6 +115,7 @@ def sweep(
     workers: options.Workers = None,
     engine: options.EngineName = "local",
     address: options.Address = None,
+    dry_run: options.DryRun = False,
     as_json: options.AsJson = False,
     quiet: options.Quiet = False,
 ) -> None:
@@ -133,6 +124,9 @@ def sweep(
     given = _collect_overrides(horizon, seeds, first_seed, preset, settings)
     cells = list_cells(figure, next(iter(figure.scales)), **given)
     execution = ExecutionOptions(out, workers, engine, address, quiet)
+    if dry_run:
+        print_plan(cells, execution, figure.title)
+        return
     with execute_cells(cells, execution, figure.title) as executed:
         _print_results(executed, figure.title, as_json=as_json)
     raise typer.Exit(executed.status)
@@ -154,6 +148,7 @@ def reproduce(
     workers: options.Workers = None,
     engine: options.EngineName = "local",
     address: options.Address = None,
+    dry_run: options.DryRun = False,
     as_json: options.AsJson = False,
     quiet: options.Quiet = False,
 ) -> None:
@@ -165,6 +160,10 @@ def reproduce(
         figures = [each.select_panel(panel) for each in figures]
     execution = ExecutionOptions(out, workers, engine, address, quiet)
     cells = [list_cells(each, scale, **given) for each in figures]
+    if dry_run:
+        for each, own_cells in zip(figures, cells, strict=True):
+            print_plan(own_cells, execution, each.title)
+        return
     if len(figures) > 1:
         announce_figures(cells, execution)
     status = 0
@@ -216,15 +215,6 @@ def doctor(
         print_message(str(path))
 
 
-@app.command("data")
-def data(name: options.DataSetName = None, data_dir: options.DataFolder = None) -> None:
-    """Find or download a data set, and print where it is."""
-    if name is None:
-        console.print("\n".join(DATASETS), highlight=False)
-        return
-    console.print(str(fetch(name, data_dir=data_dir)), highlight=False, soft_wrap=True)
-
-
 @app.command("bench")
 def bench(as_json: options.AsJson = False) -> None:
     """Measure the time of a step on this machine, and compare it with plain NumPy."""
@@ -241,14 +231,8 @@ add_service_commands(app)
 
 
 def main() -> None:
-    """Run the command line; our own errors become one sentence and exit status 2."""
-    try:
-        app()
-    except BanditSRLError as error:
-        print_message(str(error), error=True)
-        raise SystemExit(2) from None
-    finally:
-        gc.freeze()  # spares the interpreter a collection of half a million objects at exit
+    """Run the command line."""
+    run_program(app)
 
 
 def _choose_policy(cell: CellRequest) -> str:

@@ -21,6 +21,9 @@ messages = Console(stderr=True)
 PLAIN_SECONDS, LIVE_SECONDS = 5.0, 0.5
 """Time between two plain lines, and between two refreshes of a terminal."""
 
+WIDTH, BAR = 80, 12
+"""Columns that progress fits into, and the columns of a bar."""
+
 
 def print_message(text: str, *, error: bool = False) -> None:
     """Print one message on standard error."""
@@ -44,9 +47,9 @@ class PlainDisplay:
     def show(self, snapshot: Snapshot) -> None:
         """Print a line for the whole, and one per worker."""
         lines = [format_progress(snapshot)]
-        lines += [
-            f"  worker {name}: {format_status(s)}" for name, s in sorted(snapshot.workers.items())
-        ]
+        for name, status in sorted(snapshot.workers.items()):
+            start = f"  worker {name}: "
+            lines.append(start + format_status(status, WIDTH - len(start)))
         sys.stderr.write("\n".join(lines) + "\n")
         sys.stderr.flush()
 
@@ -77,11 +80,18 @@ class LiveDisplay:
 
 def draw_progress(snapshot: Snapshot) -> Group:
     """Return a progress bar for the whole and one for each worker."""
+    names = sorted(snapshot.workers)
+    room = WIDTH - BAR - 2 - max(len(name) for name in [*names, "all"])
     grid = Table.grid(padding=(0, 1))
-    grid.add_row("all", ProgressBar(100, 100 * snapshot.share, width=30), format_progress(snapshot))
-    for name, status in sorted(snapshot.workers.items()):
+    for _ in range(3):
+        grid.add_column(no_wrap=True, overflow="ellipsis")
+    whole = shorten(format_progress(snapshot), room)
+    grid.add_row("all", ProgressBar(100, 100 * snapshot.share, width=BAR), Text(whole))
+    for name in names:
+        status = snapshot.workers[name]
         share = 100 * status.done / max(status.total, 1)
-        grid.add_row(Text(name), ProgressBar(100, share, width=30), Text(format_status(status)))
+        bar = ProgressBar(100, share, width=BAR)
+        grid.add_row(Text(name), bar, Text(format_status(status, room)))
     return Group(grid)
 
 
@@ -90,38 +100,53 @@ def format_progress(snapshot: Snapshot) -> str:
 
     Example:
         >>> format_progress(Snapshot(3, 10, 0.25, 12_000.0, 41.5, 90.0, {}))
-        '3 of 10 runs, 25%, 12 thousand steps/s, regret so far 41.5, 2 min left'
+        '3 of 10 runs, 25%, 2 min left, 12 thousand steps/s, regret 41.5'
     """
-    parts = [
-        f"{snapshot.n_finished} of {format_count(snapshot.n_jobs, 'run')}",
-        f"{snapshot.share:.0%}",
-        f"{format_amount(snapshot.steps_per_second)} steps/s",
-    ]
-    if not math.isnan(snapshot.regret):
-        parts.append(f"regret so far {snapshot.regret:.1f}")
-    if snapshot.n_finished < snapshot.n_jobs:
+    parts = [f"{snapshot.n_finished} of {format_count(snapshot.n_jobs, 'run')}"]
+    parts.append(f"{snapshot.share:.0%}")
+    if math.isfinite(snapshot.seconds_left) and snapshot.n_finished < snapshot.n_jobs:
         parts.append(f"{format_duration(snapshot.seconds_left)} left")
+    if any(status.done for status in snapshot.workers.values()) or snapshot.n_finished:
+        parts.append(f"{format_amount(snapshot.steps_per_second)} steps/s")
+    elif snapshot.workers:
+        parts.append("compiling")
+    if not math.isnan(snapshot.regret):
+        parts.append(f"regret {snapshot.regret:.1f}")
     return ", ".join(parts)
 
 
-def format_status(status: Status) -> str:
-    """Return what a worker is doing, in one line."""
+def format_status(status: Status, width: int) -> str:
+    """Return what a worker is doing, in one line of at most this width.
+
+    Example:
+        >>> format_status(Status("r", "wheel: LinUCB", 50, 200, 8.0), 60)
+        'wheel: LinUCB, 25%, regret 8.0'
+        >>> format_status(Status("r", "wheel: LinUCB", 0, 200, float("nan")), 20)
+        'wheel: L…, compiling'
+    """
     share = status.done / max(status.total, 1)
-    return f"{status.label}, {share:.0%}, regret so far {status.regret:.1f}"
+    end = f", {share:.0%}, regret {status.regret:.1f}" if status.done else ", compiling"
+    return shorten(status.label, width - len(end)) + end
+
+
+def shorten(text: str, width: int) -> str:
+    """Return a text that fits into a width; what is left out is marked by an ellipsis."""
+    return text if len(text) <= width else f"{text[: max(width - 1, 0)]}…"
 
 
 def format_duration(seconds: float) -> str:
     """Return a time in its largest sensible unit.
 
     Example:
-        >>> [format_duration(seconds) for seconds in (7.2, 200, 7300, float("inf"))]
-        ['7 s', '3 min', '2.0 h', 'unknown time']
+        >>> [format_duration(seconds) for seconds in (7.2, 200, 7300, 20_000, 134.3 * 3600)]
+        ['7 s', '3 min', '2 hours', '5.6 hours', '5.6 days']
     """
     if not math.isfinite(seconds):
         return "unknown time"
-    if seconds < 60:
-        return f"{max(seconds, 1):.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
+    if seconds < 5400:
+        return f"{max(seconds, 1):.0f} s" if seconds < 60 else f"{seconds / 60:.0f} min"
+    size, word = (3600, "hours") if seconds < 48 * 3600 else (86_400, "days")
+    return f"{seconds / size:.1f}".removesuffix(".0") + f" {word}"
 
 
 def format_amount(number: float) -> str:

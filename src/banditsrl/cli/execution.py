@@ -28,6 +28,7 @@ from banditsrl.cli.console import (
     make_display,
     print_message,
 )
+from banditsrl.cli.program import STOPPED
 from banditsrl.core.scratch import scratch_folder
 from banditsrl.engines.engine import make_engine
 from banditsrl.engines.jobs import Outcome
@@ -42,8 +43,8 @@ from banditsrl.reports.page import write_report
 from banditsrl.reports.run_summary import summarise_result
 from banditsrl.simulation.result import Result
 
-SUCCEEDED, FAILED, STOPPED = 0, 1, 130
-"""Exit statuses of a command that runs something; a wrong command exits with 2."""
+SUCCEEDED, FAILED = 0, 1
+"""Exit statuses of a command that runs something; `program.py` has the others."""
 
 MAX_NAMED = 10
 """Failed runs that are named one by one; the others are only counted."""
@@ -99,25 +100,27 @@ def execute_cells(
     Without `options.out`, runs live in a temporary folder that is removed at the end of the block.
     """
     with scratch_folder() as temporary:
-        planned = plan_sweep(cells, Store(options.out or temporary))
-        engine = make_engine(
-            options.engine,
-            workers=options.workers,
-            address=options.address,
-            n_jobs=len(planned.jobs),
-        )
-        command = shlex.join(["banditsrl", *sys.argv[1:]])
-        record_plan(planned, title=title, command=command)
-        _announce_plan(planned, options, title)
         with _explain_interruption(options):
-            display = make_display(quiet=options.quiet)
-            outcomes = run_plan(planned, engine, command=command, display=display)
-        n_failed = _print_failures(planned, outcomes)
-        status = FAILED if n_failed or planned.refused else SUCCEEDED
-        with ThreadPoolExecutor(1) as reader:  # results are read while the page is written
-            results = reader.submit(_read_results, planned)
-            page = _write_page(planned) if options.out else None
-        yield ExecutedSweep(planned, status, page, results.result())
+            executed = _execute(plan_sweep(cells, Store(options.out or temporary)), options, title)
+        yield executed
+
+
+def _execute(planned: SweepPlan, options: ExecutionOptions, title: str) -> ExecutedSweep:
+    """Execute the missing runs of a plan, and write the report if the runs are kept."""
+    engine = make_engine(
+        options.engine, workers=options.workers, address=options.address, n_jobs=len(planned.jobs)
+    )
+    command = shlex.join(["banditsrl", *sys.argv[1:]])
+    record_plan(planned, title=title, command=command)
+    _announce_plan(planned, options, title)
+    display = make_display(quiet=options.quiet)
+    outcomes = run_plan(planned, engine, command=command, display=display)
+    n_failed = _print_failures(planned, outcomes)
+    status = FAILED if n_failed or planned.refused else SUCCEEDED
+    with ThreadPoolExecutor(1) as reader:  # results are read while the page is written
+        results = reader.submit(_read_results, planned)
+        page = _write_page(planned) if options.out else None
+    return ExecutedSweep(planned, status, page, results.result())
 
 
 def announce_figures(figures: Sequence[Sequence[CellRequest]], options: ExecutionOptions) -> None:
@@ -125,6 +128,22 @@ def announce_figures(figures: Sequence[Sequence[CellRequest]], options: Executio
     if not options.quiet and options.out is not None:
         cells = [cell for figure in figures for cell in figure]
         _announce_plan(plan_sweep(cells, Store(options.out)), options, f"{len(figures)} figures")
+
+
+def print_plan(cells: Sequence[CellRequest], options: ExecutionOptions, title: str) -> None:
+    """Print what would run and how long it would take, curve by curve, on standard output."""
+    with scratch_folder() as temporary:
+        planned = plan_sweep(cells, Store(options.out or temporary))
+    jobs = {job.spec.hash: job for job in planned.jobs}
+    for each in planned.cells:
+        missing = [jobs[run] for run in each.runs if run in jobs]
+        work = "done"
+        if missing:
+            seconds = sum(job.seconds for job in missing) + missing[0].start_seconds
+            runs = f"{len(missing)} of {format_count(len(each.runs), 'run')}"
+            work = f"{runs}, {each.cell.horizon:,} steps, {format_duration(seconds)} of one core"
+        typer.echo(f"{each.cell.panel}: {each.cell.label}: {work}")
+    typer.echo(_describe_plan(planned, options, title))
 
 
 def print_json(document: Any) -> None:
@@ -160,11 +179,15 @@ def _announce_plan(planned: SweepPlan, options: ExecutionOptions, title: str) ->
         print_message(sentence, error=True)
     if options.quiet:
         return
+    print_message(_describe_plan(planned, options, title))
+
+
+def _describe_plan(planned: SweepPlan, options: ExecutionOptions, title: str) -> str:
     work = "nothing to do"
     if planned.jobs:
         seconds = format_duration(planned.seconds(options.n_workers))
         work = f"about {seconds} on {format_count(options.n_workers, 'worker')}"
-    print_message(
+    return (
         f"{title}: {format_count(len(planned.cells), 'curve')}, "
         f"{format_count(planned.n_runs, 'run')}, {planned.n_done} already done, "
         f"{work}."
@@ -193,7 +216,7 @@ def _print_failures(planned: SweepPlan, outcomes: Sequence[Outcome]) -> int:
         print_message(f"{labels[run]} ({planned.store.folder(run)}) failed: {error}", error=True)
     if len(failed) > MAX_NAMED:
         more = len(failed) - MAX_NAMED
-        print_message(f"{more} more runs failed; error.txt in their folders says why.")
+        print_message(f"{format_count(more, 'more run')} failed; error.txt in its folder says why.")
     return len(failed)
 
 

@@ -8,6 +8,15 @@ from typing import Annotated
 
 import typer
 
+from banditsrl.cli.program import print_version
+
+Version = Annotated[
+    bool,
+    typer.Option(
+        "--version", callback=print_version, is_eager=True, help="Print the version and exit."
+    ),
+]
+
 # Which runs.
 
 ProblemName = Annotated[
@@ -78,6 +87,11 @@ Address = Annotated[
     str | None, typer.Option(help="Address of the Ray cluster; needs --engine ray.")
 ]
 
+DryRun = Annotated[
+    bool,
+    typer.Option("--dry-run", help="Say what would run and how long it would take; run nothing."),
+]
+
 # What is printed.
 
 AsJson = Annotated[
@@ -92,6 +106,7 @@ ListKind = Annotated[
     str | None,
     typer.Argument(help="What to list: problems, policies or figures. By default, all three."),
 ]
+AnyName = Annotated[str, typer.Argument(help="Name of a policy, a problem or a figure.")]
 SweepFolder = Annotated[Path, typer.Argument(help="Folder of a sweep (the --out of its command).")]
 DoctorFile = Annotated[
     Path,
@@ -123,7 +138,7 @@ PlotFile = Annotated[
 ]
 DataSetName = Annotated[
     str | None,
-    typer.Argument(help="Name of a data set. Without one, the names are listed."),
+    typer.Argument(help="Name of a data set. Without one, all are listed with their place."),
 ]
 DataFolder = Annotated[
     Path | None,

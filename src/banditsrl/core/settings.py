@@ -1,11 +1,15 @@
-"""How does a policy declare a setting, and what does `help` say about it?
+"""How does a policy declare a setting, and who shows it? As a field with a default and its help.
 
-A setting is a field with a default and one line of help. `help(LinUCB)` lists them below the
-docstring, and leaves out the members that Equinox and dataclasses add to every class.
+The same field is shown by `help(LinUCB)`, which lists the settings below the docstring and leaves
+out the members that Equinox and dataclasses add, and on the command line. A setting that is a
+parameter of a function has the help of its docstring.
 """
 
 import dataclasses
-from typing import TYPE_CHECKING, Any, dataclass_transform
+import inspect
+import re
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple, dataclass_transform
 
 import equinox as eqx
 
@@ -26,6 +30,14 @@ MACHINERY = frozenset(name for name in dir(eqx.Module) if name.startswith("__"))
     "__parameters__",
 }
 """Members of every class that say nothing about it."""
+
+
+class SettingRow(NamedTuple):
+    """A setting as it is shown to a reader."""
+
+    name: str
+    default: Any
+    help: str
 
 
 def setting(default: Any, help: str) -> Any:  # noqa: A002  (the word users see in tables)
@@ -56,7 +68,42 @@ class DescribedMeta(ModuleMeta):
 def list_settings(cls: Any) -> list[str]:
     """Return one line for each setting of a class: name, default and help."""
     return [
-        f"        {field.name} = {field.default!r}: {field.metadata['help']}"
-        for field in dataclasses.fields(cls)
-        if "help" in field.metadata
+        f"        {row.name} = {row.default!r}: {row.help}" for row in list_fields(cls) if row.help
     ]
+
+
+def list_fields(part: type[Any]) -> list[SettingRow]:
+    """Return the fields of a class with their defaults, and with the help that `setting` has."""
+    return [
+        SettingRow(field.name, field.default, field.metadata.get("help", ""))
+        for field in dataclasses.fields(part)
+    ]
+
+
+def list_parameters(function: Callable[..., Any]) -> list[SettingRow]:
+    """Return the keyword parameters of a function with their defaults and their help.
+
+    Example:
+        >>> [row.name for row in list_parameters(setting)]
+        []
+    """
+    described = parse_arguments(inspect.getdoc(function) or "")
+    return [
+        SettingRow(p.name, p.default, described.get(p.name, ""))
+        for p in inspect.signature(function).parameters.values()
+        if p.kind is p.KEYWORD_ONLY
+    ]
+
+
+def parse_arguments(text: str) -> dict[str, str]:
+    r"""Return what the section Args of a docstring says of each argument.
+
+    Example:
+        >>> parse_arguments("Add.\n\nArgs:\n    a: The first\n        number.\n    b: Other.")
+        {'a': 'The first number.', 'b': 'Other.'}
+    """
+    _, found, after = text.partition("Args:\n")
+    section = re.split(r"\n(?=\S)", after)[0] if found else ""
+    entries = re.split(r"^    (?=\w)", section, flags=re.MULTILINE)
+    pairs = (entry.partition(": ") for entry in entries if ": " in entry)
+    return {name.strip(): " ".join(words.split()) for name, _, words in pairs}

@@ -66,6 +66,17 @@ def find(
     return _download(file, folder, tried, progress)
 
 
+def locate(file: DataFile, data_dir: str | Path | None = None) -> Path | None:
+    """Return where a file is on this machine, without reading it; None if it is not here."""
+    named = data_dir or os.environ.get("BANDITSRL_DATA") or None
+    folders = [Path(named), cache_dir()] if named else [cache_dir()]
+    for folder in folders if file.url else [SHIPPED]:
+        for path in (folder / f"{file.name}.gz", folder / file.name):
+            if path.is_file():
+                return path
+    return None
+
+
 def find_in_folder(file: DataFile, data_dir: str | Path | None) -> LocalFile | None:
     """Return the copy in the folder that the user names, or None; a wrong copy is refused."""
     folder, name = data_dir, "data_dir"

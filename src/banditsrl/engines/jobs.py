@@ -36,7 +36,7 @@ SHORT_SECONDS = 1.0
 
 
 class Status(NamedTuple):
-    """What a worker is doing."""
+    """What a worker is doing; no step is done while programs are compiled or a state is read."""
 
     run: str
     label: str
@@ -147,6 +147,7 @@ def run_job(
     If the file `checkpoint` exists, the simulation continues from it.
     """
     spec = job.spec
+    report(Status(spec.hash, job.label, 0, job.n_steps, float("nan")))
     saved = FileCheckpoint(
         checkpoint,
         identity=f"{spec.hash} {dict(read_versions())}",

@@ -3,6 +3,7 @@
 import contextlib
 import threading
 import time
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
@@ -41,35 +42,66 @@ class Meter:
     def __init__(self, jobs: Sequence[Job]) -> None:
         self.jobs = {job.spec.hash: job for job in jobs}
         self.outcomes: dict[str, Outcome] = {}
+        self._steps: dict[str, int] = {}  # most steps that were reported of each run
         self._started = time.monotonic()
-        self._work = sum(job.seconds for job in jobs) or 1.0
+        self._share = 0.0
 
     def add(self, outcome: Outcome) -> None:
         """Take note of a job that has ended."""
         self.outcomes[outcome.run] = outcome
 
     def snapshot(self, workers: Mapping[str, Status]) -> Snapshot:
-        """Return the progress now, given what each worker is doing."""
+        """Return the progress now, given what each worker is doing.
+
+        The share never falls: neither when a worker that died starts its run again, nor when a
+        measured run shows that there is more work than was expected.
+        """
         open_runs = self.jobs.keys() - self.outcomes.keys()
         workers = {name: status for name, status in workers.items() if status.run in open_runs}
-        running = workers.values()
-        finished = [self.jobs[run] for run in self.outcomes]
-        work = sum(job.seconds for job in finished)
-        work += sum(self.jobs[s.run].seconds * s.done / max(s.total, 1) for s in running)
-        steps = sum(job.n_steps for job in finished) + sum(s.done for s in running)
-        share = min(work / self._work, 1.0)
+        for status in workers.values():
+            self._steps[status.run] = max(self._steps.get(status.run, 0), status.done)
+        share = self._measure_share()
+        self._share = max(self._share, share)
         spent = max(time.monotonic() - self._started, 1e-9)
         regrets = [outcome.regret for outcome in self.outcomes.values() if outcome.error is None]
-        regrets += [status.regret for status in running]
+        regrets += [status.regret for status in workers.values() if status.done]
         return Snapshot(
             n_finished=len(self.outcomes),
             n_jobs=len(self.jobs),
-            share=share,
-            steps_per_second=steps / spent,
+            share=self._share,
+            steps_per_second=sum(map(self._count_steps, self.jobs)) / spent,
             regret=sum(regrets) / len(regrets) if regrets else float("nan"),
             seconds_left=spent * (1.0 - share) / share if share > 0 else float("inf"),
             workers=workers,
         )
+
+    def _count_steps(self, run: str) -> int:
+        return self.jobs[run].n_steps if run in self.outcomes else self._steps.get(run, 0)
+
+    def _measure_share(self) -> float:
+        """Return the share of the work that is done; expected times are corrected by measured ones.
+
+        The correction of a run is the one of its own cell, or else that of all finished runs.
+        """
+        measured: dict[str, list[tuple[float, float]]] = defaultdict(list)
+        for run, outcome in self.outcomes.items():
+            if outcome.error is None and outcome.seconds > 0:
+                pair = (outcome.seconds, self.jobs[run].seconds)
+                measured[self.jobs[run].spec.cell_hash].append(pair)
+                measured[""].append(pair)
+        factors = {cell: _divide(pairs) for cell, pairs in measured.items()}
+        done = work = 0.0
+        for run, job in self.jobs.items():
+            factor = factors.get(job.spec.cell_hash, factors.get("", 1.0))
+            work += factor * job.seconds
+            done += factor * job.seconds * self._count_steps(run) / max(job.n_steps, 1)
+        return min(done / work, 1.0) if work > 0 else 0.0
+
+
+def _divide(pairs: Sequence[tuple[float, float]]) -> float:
+    """Return measured over expected time."""
+    expected = sum(pair[1] for pair in pairs)
+    return sum(pair[0] for pair in pairs) / expected if expected > 0 else 1.0
 
 
 def run_plan(

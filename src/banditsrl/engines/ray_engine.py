@@ -5,6 +5,8 @@ again on another. Each machine keeps the checkpoints of its runs in its user's c
 """
 
 import contextlib
+import os
+import socket
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -20,6 +22,9 @@ from banditsrl.numerics.process import thread_limits, use_compilation_cache
 
 MAX_RETRIES = 5
 """How often a run may lose its machine before it fails."""
+
+CONNECT_SECONDS = 5.0
+"""Longest time to wait for the first answer of a cluster that is given by its address."""
 
 POLL_SECONDS = 1.0
 """Longest time to wait for an answer of the cluster."""
@@ -74,6 +79,7 @@ class RayEngine:
         return {}
 
     def _connect(self) -> None:
+        _check_reachable(self.address or os.environ.get("RAY_ADDRESS"))
         try:
             self.ray.init(
                 address=self.address,
@@ -130,6 +136,20 @@ class RayEngine:
         place = NodeAffinitySchedulingStrategy(here, soft=True)
         board = self.ray.remote(_StatusBoard).options(num_cpus=0, scheduling_strategy=place)
         return board.remote()
+
+
+def _check_reachable(address: str | None) -> None:
+    """Refuse an address at which nobody answers; Ray itself would try again for minutes."""
+    host, colon, port = (address or "").removeprefix("ray://").rpartition(":")
+    if not colon or not port.isdecimal():
+        return
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), timeout=CONNECT_SECONDS).close()
+    except (OSError, OverflowError) as error:
+        raise InvalidArgument(
+            f"address must be that of a running Ray cluster, got {address!r} ({error}); "
+            "`ray start --head` starts one."
+        ) from error
 
 
 class _StatusBoard:

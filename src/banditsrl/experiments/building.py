@@ -15,6 +15,7 @@ from banditsrl.policies.policy_catalogue import make_policy
 from banditsrl.problems.finite import FiniteProblem
 from banditsrl.problems.labelled import read_table
 from banditsrl.problems.problem_catalogue import make_problem, settings_of
+from banditsrl.registry import SAME_WORD
 from banditsrl.theory.diagnosis import diagnose
 
 N_PROBLEMS, N_POLICIES = 6, 256
@@ -100,24 +101,25 @@ def _build_policy(
             made: Policy[Any] = make_policy(policy, built, preset=preset, **chosen)
             return made
     except UnknownName as error:
-        raise UnknownName(f"{error}{_mention_problem(error, problem[0], chosen)}") from error
+        raise UnknownName(_mention_problem(error, problem[0], chosen)) from error
 
 
 def _mention_problem(error: UnknownName, problem: str, settings: Mapping[str, Any]) -> str:
-    """Return what the problem's settings are, if the unknown name is that of a setting.
+    """Return the message of an unknown setting, with the settings of the problem in mind.
 
     A setting that the problem does not have is passed to the policy, which knows its own only.
     """
     message = str(error)
-    unknown = [name for name in settings if f"named {name!r};" in message]
-    if not message.startswith("There is no setting of"):
-        return ""
     names = sorted(problem_setting_names(problem))
-    if not unknown or not names:
-        return ""
-    if near := get_close_matches(unknown[0], names, n=1):
-        return f" The problem {problem} has a setting {near[0]!r}."
-    return f" The settings of the problem {problem} are {', '.join(names)}."
+    unknown = [name for name in settings if f"named {name!r};" in message]
+    if not message.startswith("There is no setting of") or not unknown or not names:
+        return message
+    if near := get_close_matches(unknown[0], names, n=1, cutoff=SAME_WORD):
+        # The problem has almost this setting, so the guess among the policy's would mislead.
+        return (
+            f"{message.split(';', maxsplit=1)[0]}. The problem {problem} has a setting {near[0]!r}."
+        )
+    return f"{message} The settings of the problem {problem} are {', '.join(names)}."
 
 
 @contextmanager

@@ -61,6 +61,10 @@ def _load_yaml(path: Path) -> dict[str, Any]:
         document = yaml.safe_load(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise InvalidArgument(f"{path}: cannot be read ({error.strerror}).") from error
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        line = f", line {mark.line + 1}" if mark else ""
+        raise InvalidArgument(f"{path}{line}: is not valid YAML ({error.problem}).") from error
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         first = str(error).splitlines()[0]
         raise InvalidArgument(f"{path}: is not valid YAML ({first}).") from error
@@ -100,6 +104,7 @@ def _parse_panel(
         for curve in _parse_curves(item, preset, shared, where)
     ]
     _refuse_equal_labels(curves, where)
+    _refuse_unknown_bases(curves, where)
     own_scales = _require_mapping(entry.get("scales") or {}, where)
     return FigurePanel(
         title=", ".join(str(title) for title in titles if title),
@@ -185,6 +190,16 @@ def _refuse_equal_labels(curves: list[FigureCurve], where: str) -> None:
     labels = [curve.label for curve in curves]
     if repeated := {label for label in labels if labels.count(label) > 1}:
         raise InvalidArgument(f"{where}: labels must differ, got {min(repeated)!r} twice.")
+
+
+def _refuse_unknown_bases(curves: list[FigureCurve], where: str) -> None:
+    """Refuse a base that is no curve of the same panel; a tuned group counts by its name."""
+    known: Registry[None] = Registry(f"curve in the panel (base in {where})")
+    for name in dict.fromkeys(name for c in curves for name in (c.label, c.tuned) if name):
+        known.add(name, None)
+    for curve in curves:
+        if curve.base is not None:
+            known[curve.base]
 
 
 FIGURES: Registry[Figure] = Registry("figure")

@@ -18,7 +18,7 @@ from banditsrl.experiments.run_spec import (
     settings_from_dict,
     split_seeds,
 )
-from banditsrl.experiments.run_times import START_SECONDS, RunTimes
+from banditsrl.experiments.run_times import START_SECONDS, RunTimes, guess_start_seconds
 from banditsrl.experiments.store import Run, Store
 from banditsrl.simulation.run_checks import check_steps
 from banditsrl.simulation.simulate import seeds_side_by_side
@@ -87,7 +87,8 @@ class Job(NamedTuple):
 
     spec: RunSpec
     label: str
-    seconds: float  # expected
+    seconds: float  # expected, without compilation
+    start_seconds: float = START_SECONDS  # expected, to compile
 
     @property
     def n_steps(self) -> int:
@@ -122,9 +123,9 @@ class SweepPlan:
         """Return the expected time of the missing runs on this many workers."""
         if not self.jobs:
             return 0.0
-        n_programs = len({job.spec.cell_hash for job in self.jobs})
-        work = sum(job.seconds for job in self.jobs) + START_SECONDS * n_programs
-        longest = max(job.seconds for job in self.jobs) + START_SECONDS
+        programs = {job.spec.cell_hash: job.start_seconds for job in self.jobs}
+        work = sum(job.seconds for job in self.jobs) + sum(programs.values())
+        longest = max(job.seconds + job.start_seconds for job in self.jobs)
         return max(work / n_workers, longest)
 
 
@@ -175,7 +176,8 @@ def plan_sweep(cells: Sequence[CellRequest], store: Store) -> SweepPlan:
     refused: dict[str, str] = {}
     for cell in cells:
         spec = cell.spec
-        run_size = seeds_side_by_side(build_policy(spec))
+        policy = build_policy(spec)
+        run_size = seeds_side_by_side(policy)
         runs = _cover_seeds(spec, cell.seeds, run_size, finished[spec.cell_hash])
         planned.append(PlannedCell(cell, spec, runs))
         for name, seeds in runs.items():
@@ -185,8 +187,11 @@ def plan_sweep(cells: Sequence[CellRequest], store: Store) -> SweepPlan:
                 refused[name] = reason
             elif not (name in known and known[name].finished):
                 missing = replace(spec, seeds=seeds)
-                seconds = times.estimate(missing, run_size)
-                jobs[name] = Job(missing, f"{cell.panel}: {cell.label}", seconds)
+                label, seconds = (
+                    f"{cell.panel}: {cell.label}",
+                    times.estimate(missing, policy, run_size),
+                )
+                jobs[name] = Job(missing, label, seconds, guess_start_seconds(policy))
     n_runs = len({run for each in planned for run in each.runs})
     return SweepPlan(store, tuple(planned), tuple(jobs.values()), n_runs, refused)
 

@@ -46,7 +46,17 @@ def make_problem(name: str | Path, /, **settings: Any) -> Any:
             )
         return read_problem(name)
     _refuse_unknown_settings(str(name), settings)
-    return PROBLEMS[str(name)](**settings)
+    return find_maker(str(name))(**settings)
+
+
+def find_maker(name: str) -> Callable[..., Any]:
+    """Return the maker of a registered problem; a path of an unknown format is refused as such."""
+    if name not in PROBLEMS and (Path(name).suffix or len(Path(name).parts) > 1):
+        raise InvalidArgument(
+            f"problem must be a registered name or a file that ends in .json, .csv or .parquet, "
+            f"got {name!r}."
+        )
+    return PROBLEMS[name]
 
 
 def look_up_problem(given: Any) -> Any:
@@ -56,7 +66,7 @@ def look_up_problem(given: Any) -> Any:
 
 def settings_of(name: str) -> list[str]:
     """Return the names of the settings that a registered problem takes."""
-    maker = PROBLEMS[name]
+    maker = find_maker(name)
     bound = maker.keywords if isinstance(maker, partial) else {}
     parameters = inspect.signature(maker).parameters.values()
     return [p.name for p in parameters if p.kind is not p.VAR_KEYWORD and p.name not in bound]

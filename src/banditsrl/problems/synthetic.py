@@ -104,7 +104,12 @@ def mixing(
     of the optimal actions are replaced by their mean, so the direction $e_k-e_{k+1}$ is lost. Every
     other action also has such a pair of equal coordinates, so that the optimal actions of some
     candidate span it: this is the condition under which LEADER is proved to have constant regret.
-    The settings are those of `vardim`.
+
+    Args:
+        seed: Seed of the problem; the same seed gives the same problem.
+        rho: Probability of every context, (20,); uniform by default.
+        noise: "gaussian" or "none"; the means are not probabilities.
+        noise_std: Standard deviation of Gaussian noise.
     """
     rng = np.random.default_rng(count("seed", seed, 0))
     reference, theta = _draw_reference(rng)

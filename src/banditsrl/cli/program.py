@@ -1,0 +1,65 @@
+"""How does the program start and end? With one sentence and a status, whatever happens.
+
+An error is one sentence on standard error and status 2, whether it was found by us or by the parser
+of the options. Ctrl-C ends the program with a sentence and status 130 at any moment.
+"""
+
+import gc
+from typing import Any
+
+import typer
+from typer.core import TyperGroup
+
+from banditsrl.cli.console import print_message
+from banditsrl.errors import BanditSRLError
+from banditsrl.version import VERSION
+
+WRONG, STOPPED = 2, 130
+"""Exit statuses of a command that is wrong, and of one that was stopped by Ctrl-C."""
+
+USAGE_ERROR: Any = typer.BadParameter.__bases__[0]
+"""Base of all errors of the parser; typer has no public name for it in all its versions."""
+
+
+class Program(TyperGroup):
+    """The group of all commands, which says so when it is stopped."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the chosen command."""
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            print_message("Stopped.")
+            raise typer.Exit(STOPPED) from None
+
+
+def run_program(app: typer.Typer) -> None:
+    """Run the command line and end the process with its status."""
+    try:
+        status = app(prog_name="banditsrl", standalone_mode=False)
+    except BanditSRLError as error:
+        print_message(str(error), error=True)
+        raise SystemExit(WRONG) from None
+    except USAGE_ERROR as error:
+        raise SystemExit(_explain_usage(error)) from None
+    finally:
+        gc.freeze()  # spares the interpreter a collection of half a million objects at exit
+    raise SystemExit(status if isinstance(status, int) else 0)
+
+
+def print_version(wanted: bool) -> None:
+    """Print the version and end, if it was asked for."""
+    if wanted:
+        typer.echo(f"banditsrl {VERSION}")
+        raise typer.Exit
+
+
+def _explain_usage(error: Any) -> int:
+    """Print what is wrong with a command in one sentence, and return the exit status."""
+    text = error.format_message()
+    if "\n" in text:  # a command without arguments, whose message is its help
+        error.show()
+        return WRONG
+    where = f" See `{error.ctx.command_path} --help`." if error.ctx else ""
+    print_message(f"{text.rstrip('.')}.{where}" if text[-1:] != "?" else text, error=True)
+    return WRONG

@@ -1,0 +1,89 @@
+"""The program around the commands: its version, its errors, and how it ends."""
+
+from typing import Any
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+import banditsrl
+from banditsrl import cli
+from banditsrl.cli import commands
+from banditsrl.cli.program import Program, run_program
+
+
+def run(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> Any:
+    monkeypatch.setattr("sys.argv", ["banditsrl", *arguments])
+    with pytest.raises(SystemExit) as stop:
+        commands.main()
+    return stop.value.code
+
+
+def test_the_version_is_printed(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(monkeypatch, "--version") == 0
+    assert capsys.readouterr().out == f"banditsrl {banditsrl.__version__}\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["rum"], "error: No such command 'rum'. Did you mean 'run'?"),
+        (["run"], "error: Missing argument 'problem'. See `banditsrl run --help`."),
+        (["list", "--jsn"], "error: No such option: --jsn"),
+        (["run", "mixing", "--seeds", "0"], "error: Invalid value for '--seeds'"),
+        (["run", "mixin"], "error: There is no problem named 'mixin'"),
+    ],
+)
+def test_every_error_is_one_line_of_one_style(
+    arguments: list[str],
+    sentence: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert run(monkeypatch, *arguments) == 2
+    shown = capsys.readouterr().err
+    assert shown.startswith(sentence)
+    assert shown.count("\n") == 1
+
+
+def test_without_a_command_the_help_is_shown(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(monkeypatch) == 2
+    captured = capsys.readouterr()
+    assert "reproduce" in captured.out + captured.err
+
+
+def test_ctrl_c_ends_any_command_with_a_sentence(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    app = typer.Typer(cls=Program)
+
+    @app.command("wait")
+    def wait() -> None:
+        raise KeyboardInterrupt
+
+    app.callback()(lambda: None)
+    monkeypatch.setattr("sys.argv", ["banditsrl", "wait"])
+    with pytest.raises(SystemExit) as stop:
+        run_program(app)
+    assert (stop.value.code, capsys.readouterr().err) == (130, "Stopped.\n")
+
+
+def test_ctrl_c_during_the_import_ends_with_a_sentence(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupt() -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(commands, "main", interrupt)
+    with pytest.raises(SystemExit) as stop:
+        cli.main()
+    assert (stop.value.code, capsys.readouterr().err) == (130, "Stopped.\n")
+
+
+def test_shells_are_offered_completion() -> None:
+    shown = CliRunner().invoke(commands.app, ["--help"], env={"COLUMNS": "120"}).output
+    assert "--install-completion" in shown
