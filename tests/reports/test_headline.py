@@ -51,7 +51,7 @@ def test_the_loss_is_the_slope_of_the_second_half(store: Path, panel: ReportPane
 
 def test_the_sentence_compares_the_best_that_stopped_with_its_base(panel: ReportPanel) -> None:
     stop = format_number(find_stop(find(panel, "BanditSRL-LinUCB")) or 0.0)
-    loss = format_number(measure_loss(find(panel, "LinUCB")))
+    loss = f"{measure_loss(find(panel, 'LinUCB')):.0f}"  # about sixty: two digits
     expected = (
         f"BanditSRL-LinUCB stopped exploring by step {stop}; "
         f"LinUCB still loses {loss} per 1,000 steps."

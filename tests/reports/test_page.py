@@ -142,7 +142,7 @@ def test_every_pair_is_compared_once_with_the_lower_mean_first(store: Path) -> N
     assert len(table.rows) == len(wanted) == 10
     assert {frozenset(row[:2]) for row in table.rows} == wanted
     assert all(finals[row[0]] <= finals[row[1]] for row in table.rows)
-    assert "Of 10 comparisons, about 0.500 would look clear by chance" in table.caption
+    assert "Of 10 comparisons, about 0.5 would look clear by chance" in table.caption
 
 
 def test_the_table_of_final_regret_is_exported(page: Path, store: Path) -> None:
@@ -296,7 +296,8 @@ def test_one_seed_has_no_band_and_no_interval(
 ) -> None:
     make_store(tmp_path, seeds=1)
     _, words = read(write_report(tmp_path))
-    assert "Mean of 1 seed;" in words
+    assert "One seed, so there is no band." in words
+    assert "1 seed planned for each curve" in words
     assert "one seed: no verdict" in words
     assert "nan" not in words.lower()
 

@@ -96,11 +96,6 @@ class ReportPanel:
         others = (other for other in self.curves if other is not curve)
         return next((other for other in others if {other.name, other.cell.label} & names), None)
 
-    def base_name(self, curve: MeasuredCurve) -> str | None:
-        """Return the name of that curve."""
-        base = self.base_of(curve)
-        return None if base is None else base.name
-
 
 def build_panels(sweep: Sweep, measured: Measurements) -> tuple[ReportPanel, ...]:
     """Return the panels that have at least one finished run, in order."""

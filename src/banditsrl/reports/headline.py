@@ -36,7 +36,10 @@ def describe_outcome(curve: MeasuredCurve) -> str:
         if loss > 0:
             return f"{curve.name} still loses {_format_loss(loss)}"
         last = format_number(float(curve.per_seed("last_regret").max()))
-        return f"{curve.name} lost nothing after step {last}, without a certificate"
+        share = format_share(curve.certificates.certified_in_last_tenth)
+        return (
+            f"{curve.name} lost nothing after step {last}, and certified {share} of its last tenth"
+        )
     start = f"{curve.name} stopped exploring by step {format_number(stop)}"
     if loss > 0:
         start += f" but still loses {_format_loss(loss)}"
@@ -61,4 +64,4 @@ def measure_loss(curve: MeasuredCurve) -> float:
 
 
 def _format_loss(loss: float) -> str:
-    return f"{format_number(loss)} per {PER:,} steps"
+    return f"{format_number(loss, loss)} per {PER:,} steps"  # two digits

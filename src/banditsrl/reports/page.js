@@ -31,6 +31,8 @@
   for (const details of document.querySelectorAll("details")) {
     details.addEventListener("toggle", () => details.querySelectorAll("[data-plot]").forEach(draw));
   }
+  const lines = Object.values(described).flatMap((plot) => plot.lines ?? []);
+  document.querySelector("[data-switch=seeds]")?.toggleAttribute("hidden", !lines.some((line) => line.seeds));
   let width = 0;
   new ResizeObserver(() => {
     if (document.body.clientWidth === width) return;  // opening a list changes the height only

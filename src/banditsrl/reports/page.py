@@ -14,7 +14,8 @@ from string import Template
 
 from banditsrl.core.files import write_bytes
 from banditsrl.experiments.sweep_file import Sweep, read_sweep
-from banditsrl.reports.colours import assign_styles, define_palette
+from banditsrl.reports.cell_styles import assign_cell_styles
+from banditsrl.reports.colours import define_palette
 from banditsrl.reports.curves import ReportPanel, build_panels
 from banditsrl.reports.headline import write_headline
 from banditsrl.reports.matplotlib_plots import draw_panel, save
@@ -47,13 +48,14 @@ def write_report(directory: str | Path) -> Path:
     sweep = read_sweep(directory)
     measured = measure_sweep(sweep)
     panels = build_panels(sweep, measured)
-    names = [(curve.name, panel.base_name(curve)) for panel in panels for curve in panel.curves]
+    shown = {curve.name for panel in panels for curve in panel.curves}
+    styles = assign_cell_styles(sweep.cells)
     problems = SweepProblems(sweep)
     comparer = TheoryComparer(problems)
     report = ReportData(
         sweep=sweep,
         panels=panels,
-        styles=assign_styles(names),
+        styles={name: style for name, style in styles.items() if name in shown},
         stems=_name_figure_files(panels),
         theory={panel.title: comparer.compare(panel) for panel in panels},
         candidates={
@@ -113,7 +115,8 @@ def _describe_sweep(sweep: Sweep) -> str:
     return (
         f"{format_count(n_names, 'algorithm')}, {format_count(n_panels, 'panel')}, "
         f"{' or '.join(f'{n:,}' for n in steps)} steps, "
-        f"{' or '.join(map(str, n_seeds))} seeds planned for each curve."
+        f"{' or '.join(map(str, n_seeds))} {'seed' if n_seeds == [1] else 'seeds'} planned for "
+        "each curve."
     )
 
 

@@ -43,12 +43,13 @@ def show_regret(report: ReportData) -> SectionContent:
         return SectionContent("")
     figures, plots = "", {}
     for k, panel in enumerate(report.panels):
-        found = report.theory[panel.title]
-        plots[f"regret-{k}"] = plot_regret(panel, report.styles, mark_times(found))
+        end = max(curve.cell.horizon for curve in panel.curves)
+        marks = mark_times(report.theory[panel.title], end)
+        plots[f"regret-{k}"] = plot_regret(panel, report.styles, marks)
         words, stem = describe_regret_plot(panel), report.stems[panel.title]
         caption = (
-            f"{escape(words)} Mean of {_describe_seeds(panel)}; the band is the mean ± 1.96 "
-            f'standard errors. {escape(describe_marks(found))}<span class="files">'
+            f"{escape(words)} {_describe_seeds(panel)} {escape(describe_marks(marks))}"
+            f'<span class="files">'
             f'<a href="figures/{stem}.png">PNG</a> '
             f'<a href="figures/{stem}.pdf">PDF</a></span>'
         )
@@ -161,9 +162,10 @@ SECTIONS = (
 
 def _describe_seeds(panel: ReportPanel) -> str:
     counts = sorted({curve.n_seeds for curve in panel.curves})
-    if len(counts) == 1:
-        return format_count(counts[0], "seed")
-    return f"{counts[0]} to {counts[-1]} seeds"
+    if counts == [1]:
+        return "One seed, so there is no band."
+    seeds = f"{counts[0]} to {counts[-1]} seeds" if len(counts) > 1 else f"{counts[0]:,} seeds"
+    return f"Mean of {seeds}; the band is the mean ± 1.96 standard errors."
 
 
 def _link_table_files(stem: str) -> str:

@@ -170,7 +170,7 @@ def build_every_pair_table(panel: ReportPanel) -> TextTable | None:
         PAIR_HEADINGS,
         rows,
         f"Every pair on the same seeds, the algorithm with the lower mean first. Of {len(rows)} "
-        f"comparisons, about {format_number(CHANCE * len(rows))} would look clear by chance if all "
+        f"comparisons, about {CHANCE * len(rows):.2g} would look clear by chance if all "
         "algorithms were equally good.",
     )
 

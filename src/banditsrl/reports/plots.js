@@ -184,6 +184,7 @@ const plots = (() => {
     const left = Math.min(16 + 7 * longest, width * 0.42), end = plot.x[plot.x.length - 1];
     const box = { left, right: width - EDGE.right, top: 6, bottom: height - EDGE.bottom };
     const x = makeScale(plot.x[0], end, box.left, box.right, true), tall = (box.bottom - box.top) / n;
+    drawSteps(svg, box, x, "step (log scale)");
     const most = Math.floor((left - 14) / 7);
     plot.rows.forEach((name, r) => {
       const top = box.top + r * tall;
@@ -196,7 +197,6 @@ const plots = (() => {
         svg.append(made);
       });
     });
-    drawSteps(svg, box, x, "step (log scale)");
     place.replaceChildren(svg);
     const find = (at) => plot.x.slice(1).reduce((a, b) => (Math.abs(x(b) - at) < Math.abs(x(a) - at) ? b : a), end);
     addCursor(place, svg, (step) => describeChoices(plot, step), find, x, height);

@@ -9,27 +9,33 @@ import numpy as np
 from banditsrl.reports.number_format import format_number, format_time
 from banditsrl.reports.page_plots import Plot
 from banditsrl.reports.theory_comparison import TheoryComparison, TheoryEvent
+from banditsrl.simulation.shares import NINE_TENTHS
 
 MARKED = "no more regret"
 """The event that is marked; the others are in the table of times."""
 
 
-def mark_times(found: TheoryComparison) -> list[Plot]:
-    """Return the marks of a panel: a dot where regret ended, and a line where it must have."""
+def mark_times(found: TheoryComparison, end: int) -> list[Plot]:
+    """Return the marks of a panel: a dot where regret ended, and a line where it must have.
+
+    Args:
+        found: The times of the panel.
+        end: Last step of the panel.
+    """
     marks: list[Plot] = []
     for event in found.events:
         if event.event != MARKED:
             continue
-        if np.isfinite(middle := float(np.median(event.times))):  # in more than half of the seeds
+        middle = float(np.median(event.times))  # infinite if it happened in less than half of them
+        if middle <= NINE_TENTHS * end:  # what has only just ended may begin again
             marks.append(_mark(event, "measured", middle, "median"))
         if np.isfinite(event.promised):
             marks.append(_mark(event, "promised", event.promised, "theory"))
     return marks
 
 
-def describe_marks(found: TheoryComparison) -> str:
+def describe_marks(marks: list[Plot]) -> str:
     """Return a sentence on the marks, with a blank at its end; empty if there are none."""
-    marks = mark_times(found)
     if not marks:
         return ""
     promised = [mark["text"] for mark in marks if mark["kind"] == "promised"]
