@@ -19,9 +19,9 @@ SECONDS = 60.0
 DRAWN = """
 return [...document.querySelectorAll("[data-plot]")].map((plot) => ({
   name: plot.dataset.plot,
-  lines: plot.querySelectorAll(".scatterlayer path.js-line[d]").length,
-  maps: plot.querySelectorAll(".heatmaplayer image").length,
-  wide: plot.querySelector("svg.main-svg")?.getBoundingClientRect().width ?? 0,
+  lines: plot.querySelectorAll("path.line[d]").length,
+  maps: plot.querySelectorAll("rect.cell").length,
+  wide: plot.querySelector("svg")?.getBoundingClientRect().width ?? 0,
   room: plot.getBoundingClientRect().width,
 }));
 """
@@ -29,10 +29,8 @@ return [...document.querySelectorAll("[data-plot]")].map((plot) => ({
 POINT = """
 const plot = document.querySelector('[data-plot="regret-0"]');
 plot.scrollIntoView({block: "center", behavior: "instant"});
-const line = [...plot.querySelectorAll(".scatterlayer path.js-line")].pop();
-const at = line.getPointAtLength(line.getTotalLength() / 2);
-const drag = plot.querySelector(".nsewdrag").getBoundingClientRect();
-return [Math.round(drag.left + at.x), Math.round(drag.top + at.y)];
+const box = plot.getBoundingClientRect();
+return [Math.round(box.left + box.width / 2), Math.round(box.top + box.height / 2)];
 """
 
 
@@ -95,7 +93,7 @@ def test_hovering_shows_a_value(browser: Any, page: Path) -> None:
     for offset in (3, 0):  # a mouse moves before it rests
         move = {"type": "mouseMoved", "x": x + offset, "y": y}
         browser.execute_cdp_cmd("Input.dispatchMouseEvent", move)
-    label = wait(browser, "return document.querySelector('.hoverlayer .hovertext')?.textContent")
+    label = wait(browser, "return document.querySelector('[data-plot=regret-0] .tip')?.textContent")
     assert "regret" in label
     assert "4 seeds" in label
 
@@ -111,12 +109,30 @@ def test_the_legend_hides_an_algorithm_everywhere(browser: Any, page: Path) -> N
     assert browser.execute_script(f"return {button}.getAttribute('aria-pressed')") == "false"
 
 
+def test_switches_bend_the_axes_and_show_single_seeds(browser: Any, page: Path) -> None:
+    visit(browser, page)
+    plot = "document.querySelector('[data-plot=\"regret-0\"]')"
+    count = f"return [{plot}.querySelectorAll('path.seed').length, {plot}.textContent]"
+    line = f"return {plot}.querySelector('path.line').getAttribute('d')"
+    before, (none, words) = browser.execute_script(line), browser.execute_script(count)
+    assert none == 0
+    assert "log scale" not in words
+    for which in ("logX", "logY", "seeds"):
+        browser.execute_script(f"document.querySelector('[data-switch={which}]').click()")
+        after = browser.execute_script(line)
+        assert which == "seeds" or after != before
+        before = after
+    n_lines, words = browser.execute_script(count)
+    assert n_lines == 4 * 5  # four seeds of each of the five curves
+    assert "step (log scale)" in words
+
+
 @pytest.mark.parametrize(("scheme", "palette"), [("light", LIGHT), ("dark", DARK)])
 def test_lines_wear_the_colours_of_the_mode(
     browser: Any, page: Path, scheme: str, palette: tuple[str, ...]
 ) -> None:
     visit(browser, page, scheme=scheme)
-    lines = "[data-plot=regret-0] .scatterlayer path.js-line"
+    lines = "[data-plot=regret-0] path.line"
     script = (
         f"return [...document.querySelectorAll('{lines}')]"
         ".map((line) => getComputedStyle(line).stroke)"

@@ -1,5 +1,9 @@
 """Figures of several panels: one legend, and the best of what was tuned."""
 
+import json
+import re
+from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -7,7 +11,11 @@ import pytest
 
 import banditsrl
 from banditsrl.cli.execution import group_by_panel
+from banditsrl.experiments.sweep_file import read_sweep
+from banditsrl.reports.cell_styles import assign_cell_styles
+from banditsrl.reports.colours import LIGHT
 from banditsrl.reports.matplotlib_plots import draw
+from banditsrl.reports.page import write_report
 
 
 @pytest.fixture(scope="module")
@@ -23,6 +31,23 @@ def test_all_panels_share_one_legend(results: list[Any]) -> None:
     assert [axis.get_title() for axis in canvas.axes] == ["one", "two"]
     colours = [axis.get_lines()[0].get_color() for axis in canvas.axes]
     assert colours[0] == colours[1] != canvas.axes[0].get_lines()[1].get_color()
+
+
+def test_lines_wear_the_styles_that_the_page_gives_them(store: Path, results: list[Any]) -> None:
+    styles = assign_cell_styles(read_sweep(store).cells)
+    assert styles["BanditSRL-LinUCB"].colour == styles["LinUCB"].colour  # a pair
+    names = ["LinUCB", "LEADER"]
+    named = [replace(result, policy=name) for result, name in zip(results, names, strict=True)]
+    canvas = draw([("one", named)], "one panel", styles)
+    lines = canvas.axes[0].get_lines()
+    assert [line.get_color() for line in lines] == [LIGHT[styles[name].colour] for name in names]
+    assert [line.get_linestyle() for line in lines] == ["--", "-"]
+    page = write_report(store).read_text(encoding="utf-8")
+    found = re.search(r'id="plots">(.*?)</script>', page, re.DOTALL)
+    assert found is not None
+    drawn = {line["name"]: line for line in json.loads(found[1])["regret-0"]["lines"]}
+    for name in drawn:
+        assert (drawn[name]["colour"], drawn[name]["dash"]) == styles[name]
 
 
 def test_of_a_tuned_group_the_best_is_drawn_under_its_name(results: list[Any]) -> None:

@@ -17,14 +17,16 @@ from banditsrl.errors import InvalidArgument
 from banditsrl.experiments.sweep_file import SweepCell, read_sweep
 from banditsrl.reports.colours import DARK, LIGHT, assign_styles
 from banditsrl.reports.curves import MAX_POINTS, build_panels, thin_positions
-from banditsrl.reports.measurements import measure_sweep
+from banditsrl.reports.measurements import SEED_POINTS, measure_sweep
 from banditsrl.reports.number_format import format_number, format_share
 from banditsrl.reports.page import write_report
 from banditsrl.reports.panel_tables import (
+    build_every_pair_table,
     build_final_table,
     build_paired_table,
     compare_final_regret,
 )
+from banditsrl.reports.sweep_problems import SweepProblems
 from banditsrl.reports.theory_comparison import TheoryComparer
 
 
@@ -130,6 +132,37 @@ def test_pairs_are_compared_seed_by_seed(store: Path) -> None:
     assert table.rows[0][-1] == "lower regret"
 
 
+def test_every_pair_is_compared_once_with_the_lower_mean_first(store: Path) -> None:
+    sweep = read_sweep(store)
+    panel = build_panels(sweep, measure_sweep(sweep))[0]
+    table = build_every_pair_table(panel)
+    assert table is not None
+    finals = {curve.name: curve.mean[-1] for curve in panel.curves}
+    wanted = {frozenset((a, b)) for a in finals for b in finals if a != b}
+    assert len(table.rows) == len(wanted) == 10
+    assert {frozenset(row[:2]) for row in table.rows} == wanted
+    assert all(finals[row[0]] <= finals[row[1]] for row in table.rows)
+    assert "Of 10 comparisons, about 0.5 would look clear by chance" in table.caption
+
+
+def test_the_table_of_final_regret_is_exported(page: Path, store: Path) -> None:
+    sweep = read_sweep(store)
+    panel = build_panels(sweep, measure_sweep(sweep))[0]
+    lines = (store / "tables" / "realizable.csv").read_text(encoding="utf-8").splitlines()
+    rows = {row["algorithm"]: row for row in csv.DictReader(lines)}
+    for curve in panel.curves:
+        finals = [t["regret"][-1] for t in per_seed(store, curve.cell).values()]
+        assert float(rows[curve.name]["regret"]) == pytest.approx(np.mean(finals))
+        assert float(rows[curve.name]["stderr"]) == pytest.approx(np.std(finals, ddof=1) / 2)
+    latex = (store / "tables" / "wheel-co.tex").read_text(encoding="utf-8")
+    assert r"wheel \& $<$co$>$" in latex
+    assert r"BanditSRL-$\varepsilon$-greedy" in latex
+    body = latex.split(r"\midrule")[1].split(r"\bottomrule")[0].strip().splitlines()
+    assert len(body) == len(panel.curves)
+    assert all(line.count(" & ") == 8 and line.endswith(r" \\") for line in body)
+    assert not re.search(r"[^\x00-\x7f]", latex)
+
+
 def test_measured_times_are_the_last_changes_in_the_table(store: Path) -> None:
     sweep = read_sweep(store)
     curve = build_panels(sweep, measure_sweep(sweep))[0].curves[0]
@@ -148,7 +181,7 @@ def test_measured_times_are_the_last_changes_in_the_table(store: Path) -> None:
 def test_the_theory_stands_next_to_the_measurement_where_it_applies(store: Path) -> None:
     sweep = read_sweep(store)
     linear, other = build_panels(sweep, measure_sweep(sweep))
-    comparison = TheoryComparer(sweep).compare(linear)
+    comparison = TheoryComparer(SweepProblems(sweep)).compare(linear)
     assert comparison.table is not None
     events = {(row[0], row[1]): row[2:] for row in comparison.table.rows}
     promised, median, _, seeds = events["BanditSRL-LinUCB", "no more regret"]
@@ -157,15 +190,16 @@ def test_the_theory_stands_next_to_the_measurement_where_it_applies(store: Path)
     assert median == format_number(min(step for step in table["step"].to_list() if step >= 1000))
     assert seeds == "4 of 4"
     assert any("Gaussian noise" in text for text in comparison.remarks)
-    assert TheoryComparer(sweep).compare(other).table is None
+    assert TheoryComparer(SweepProblems(sweep)).compare(other).table is None
 
 
 def test_the_page_holds_everything_and_points_nowhere(page: Path, store: Path) -> None:
     reader, words = read(page)
     for address in reader.addresses:
-        assert address.startswith(("#", "data:,", "figures/", "regret.csv"))
-        if address.startswith(("figures/", "regret")):
+        assert address.startswith(("#", "data:,", "figures/", "tables/", "regret.csv"))
+        if address.startswith(("figures/", "tables/", "regret")):
             assert (store / address).stat().st_size > 100
+    assert "realizable: BanditSRL-LinUCB stopped exploring by step" in words
     assert "Complete: all 48 runs are finished." in words
     assert "wheel & <co>" in words  # escaped in the source, as written on the screen
     assert "banditsrl reproduce vardim --scale quick" in words
@@ -184,10 +218,31 @@ def test_every_plot_has_data_and_a_place(page: Path) -> None:
     assert set(plots) == {plot["data-plot"] for plot in reader.plots}
     assert len(plots) == 2 + 2 + 4  # regret, certificates, chosen representations
     for plot in plots.values():
-        assert plot["traces"]
-        for trace in plot["traces"]:
-            assert len(trace["x"]) > 1
-            assert len(trace["x"]) <= 2 * MAX_POINTS
+        for line in plot.get("lines", [plot]):
+            assert 1 < len(line["x"]) <= MAX_POINTS
+            assert len(line.get("y", line["x"])) == len(line["x"])
+
+
+def test_lines_of_single_seeds_are_their_tables(page: Path, store: Path) -> None:
+    found = re.search(r'id="plots">(.*?)</script>', page.read_text(encoding="utf-8"), re.DOTALL)
+    assert found is not None
+    line = json.loads(found[1])["regret-0"]["lines"][0]
+    (group,) = line["seeds"]
+    cell = next(c for c in read_sweep(store).cells if c.label == line["name"])
+    tables = list(per_seed(store, cell).values())
+    assert len(group["ys"]) == len(tables) == 4
+    for values, table in zip(group["ys"], tables, strict=True):
+        known = dict(zip(table["step"], table["regret"], strict=True))
+        assert len(group["x"]) <= SEED_POINTS
+        assert group["x"][-1] == 4096
+        assert values == pytest.approx([known[step] for step in group["x"]], rel=1e-3)
+
+
+def test_the_page_is_far_below_two_megabytes(
+    tmp_path: Path, make_store: Callable[..., Path]
+) -> None:
+    make_store(tmp_path, seeds=25)  # more seeds than are drawn as single lines
+    assert write_report(tmp_path).stat().st_size < 500_000
 
 
 def test_the_csv_holds_every_recorded_step(page: Path, store: Path) -> None:
@@ -241,7 +296,8 @@ def test_one_seed_has_no_band_and_no_interval(
 ) -> None:
     make_store(tmp_path, seeds=1)
     _, words = read(write_report(tmp_path))
-    assert "Mean of 1 seed;" in words
+    assert "One seed, so there is no band." in words
+    assert "1 seed planned for each curve" in words
     assert "one seed: no verdict" in words
     assert "nan" not in words.lower()
 
@@ -314,7 +370,9 @@ def test_elimination_is_complete_only_without_misspecified_candidates(
             active = pl.Series([stays] * len(table))
             table.with_columns(active=active).write_parquet(path)
     sweep = read_sweep(tmp_path)
-    found = TheoryComparer(sweep).compare(build_panels(sweep, measure_sweep(sweep))[0])
+    found = TheoryComparer(SweepProblems(sweep)).compare(
+        build_panels(sweep, measure_sweep(sweep))[0]
+    )
     assert found.table is not None
     rows = {row[0]: row[-1] for row in found.table.rows if "eliminated" in row[1]}
     assert rows == {"BanditSRL-LinUCB": "3 of 4", "BanditSRL-ε-greedy": "4 of 4"}

@@ -34,7 +34,9 @@ from banditsrl.experiments.figure import Figure
 from banditsrl.experiments.figure_catalogue import FIGURES, read_figure
 from banditsrl.experiments.planning import CellRequest, list_cells
 from banditsrl.experiments.run_spec import is_file, parse_settings
+from banditsrl.experiments.sweep_file import read_sweep
 from banditsrl.policies.policy_catalogue import POLICIES
+from banditsrl.reports.cell_styles import assign_cell_styles
 from banditsrl.reports.doctor import examine
 from banditsrl.reports.matplotlib_plots import draw, save
 from banditsrl.reports.page import write_report
@@ -171,7 +173,9 @@ def reproduce(
         with execute_cells(own_cells, execution, each.title) as executed:
             _print_results(executed, each.title, as_json=as_json)
             if panels := group_by_panel(executed):
-                for path in save(draw(panels, each.title), out / _name_file(each, panel)):
+                styles = assign_cell_styles(read_sweep(out).cells)  # as on the page
+                canvas = draw(panels, each.title, styles)
+                for path in save(canvas, out / _name_file(each, panel)):
                     print_message(str(path))
         status = max(status, executed.status)
     raise typer.Exit(status)

@@ -40,6 +40,7 @@ class MeasuredCurve:
         choices: Share of seeds per representation (rows) and step, (M, K); None if the policy
             reports no representation.
         seeds: One row per seed, as in `Measurements.seeds`.
+        seed_lines: Steps and regret of single seeds, for the first seeds and for few steps.
     """
 
     cell: SweepCell
@@ -52,6 +53,7 @@ class MeasuredCurve:
     wrong: Floats
     choices: Floats | None
     seeds: "pl.DataFrame"
+    seed_lines: tuple[tuple[NDArray[np.int64], Floats], ...]
 
     @property
     def name(self) -> str:
@@ -94,20 +96,15 @@ class ReportPanel:
         others = (other for other in self.curves if other is not curve)
         return next((other for other in others if {other.name, other.cell.label} & names), None)
 
-    def base_name(self, curve: MeasuredCurve) -> str | None:
-        """Return the name of that curve."""
-        base = self.base_of(curve)
-        return None if base is None else base.name
-
 
 def build_panels(sweep: Sweep, measured: Measurements) -> tuple[ReportPanel, ...]:
     """Return the panels that have at least one finished run, in order."""
-    means, seeds, choices = (
+    means, seeds, choices, lines = (
         {key[0]: part for key, part in frame.partition_by("cell", as_dict=True).items()}
-        for frame in (measured.means, measured.seeds, measured.choices)
+        for frame in (measured.means, measured.seeds, measured.choices, measured.lines)
     )
     curves = [
-        _build_curve(cell, means[k], seeds[k], choices.get(k))
+        _build_curve(cell, means[k], seeds[k], choices.get(k), lines[k])
         for k, cell in enumerate(sweep.cells)
         if k in means
     ]
@@ -143,7 +140,11 @@ def _choose_best(name: str, curves: Iterable[MeasuredCurve], n_cells: int) -> Tu
 
 
 def _build_curve(
-    cell: SweepCell, means: "pl.DataFrame", seeds: "pl.DataFrame", choices: "pl.DataFrame | None"
+    cell: SweepCell,
+    means: "pl.DataFrame",
+    seeds: "pl.DataFrame",
+    choices: "pl.DataFrame | None",
+    lines: "pl.DataFrame",
 ) -> MeasuredCurve:
     kept = means[thin_positions(len(means))]
     n_seeds = int(kept["n_seeds"][0])
@@ -162,6 +163,10 @@ def _build_curve(
         if choices is None
         else _build_choices(choices, steps, _count_candidates(seeds)),
         seeds=seeds,
+        seed_lines=tuple(
+            (part["step"].to_numpy(), part["regret"].to_numpy())
+            for part in lines.partition_by("seed", maintain_order=True)
+        ),
     )
 
 

@@ -12,7 +12,7 @@ from banditsrl.reports.number_format import MINUS, NO_BOUND, NO_VALUE
 from banditsrl.reports.panel_tables import TextTable
 
 STROKES = {"dash": "6 4", "dot": "2 3", "dashdot": "6 3 2 3", "longdash": "9 4"}
-"""Dashes of the samples in the legend, by plotly's name."""
+"""Dashes of the samples in the legend, by name."""
 
 
 def render_legend(styles: Mapping[str, LineStyle]) -> str:
@@ -25,6 +25,16 @@ def render_legend(styles: Mapping[str, LineStyle]) -> str:
         for name, style in styles.items()
     )
     return f'<div class="legend" role="group" aria-label="Algorithms: show or hide">{buttons}</div>'
+
+
+def render_switches() -> str:
+    """Return the buttons that change the axes of the plots and show single seeds."""
+    names = {"logX": "Log steps", "logY": "Log regret", "seeds": "Single seeds"}
+    buttons = "".join(
+        f'<button type="button" aria-pressed="false" data-switch="{key}">{name}</button>'
+        for key, name in names.items()
+    )
+    return f'<div class="switches" role="group" aria-label="Axes and seeds">{buttons}</div>'
 
 
 def render_figure(key: str, title: str, *, words: str, caption: str = "", low: bool = False) -> str:
@@ -46,7 +56,7 @@ def render_figure(key: str, title: str, *, words: str, caption: str = "", low: b
 
 
 def render_table(table: TextTable) -> str:
-    """Return a table that scrolls inside its box where it is wider than the screen."""
+    """Return a table that scrolls inside its box where it is too wide, and stacks on a phone."""
     sides = [_choose_alignment(column) for column in zip(*table.rows, strict=True)]
     head = "".join(
         f'<th scope="col"{side}>{escape(name)}</th>'
@@ -54,14 +64,17 @@ def render_table(table: TextTable) -> str:
     )
     body = "".join(
         f'<tr><th scope="row">{escape(row[0])}</th>'
-        + "".join(f"<td{s}>{escape(c)}</td>" for c, s in zip(row[1:], sides[1:], strict=True))
+        + "".join(
+            f'<td{side} data-heading="{escape(name)}">{escape(cell)}</td>'
+            for name, cell, side in zip(table.headings[1:], row[1:], sides[1:], strict=True)
+        )
         + "</tr>"
         for row in table.rows
     )
     label = escape(f"Table: {', '.join(name for name in table.headings if name)}")
     return (
-        f'<div class="scroll" tabindex="0" role="region" aria-label="{label}"><table><thead><tr>'
-        f"{head}</tr></thead><tbody>{body}</tbody></table></div>"
+        f'<div class="scroll stack" tabindex="0" role="region" aria-label="{label}">'
+        f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
     )
 
 

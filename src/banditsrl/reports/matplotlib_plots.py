@@ -14,7 +14,7 @@ import numpy as np
 
 from banditsrl.core.files import write_file
 from banditsrl.display.pictures import LOOK
-from banditsrl.reports.colours import DASHES, LIGHT, LineStyle
+from banditsrl.reports.colours import DASHES, LIGHT, LineStyle, assign_styles
 from banditsrl.reports.number_format import Z
 from banditsrl.simulation.result import Result
 
@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 
 PANEL_INCHES = (3.4, 3.0)
 """Width and height of one panel of a figure with several."""
+
+SINGLE_INCHES = (6.4, 3.8)
+"""Width and height of the panel of a figure with one: as wide as a page of text."""
 
 DPI = 160
 """Resolution of PNG files."""
@@ -51,22 +54,34 @@ def apply_look() -> Any:
     return mpl.rc_context(LOOK)
 
 
-def draw(panels: Sequence[tuple[str, list[Result]]], title: str) -> "Canvas":
-    """Draw mean regret with a band of 1.96 standard errors: a panel per problem, one legend."""
+def draw(
+    panels: Sequence[tuple[str, list[Result]]],
+    title: str,
+    styles: Mapping[str, LineStyle] | None = None,
+) -> "Canvas":
+    """Draw mean regret with a band of 1.96 standard errors: a panel per problem, one legend.
+
+    Args:
+        panels: Title and results of every panel.
+        title: Title of the figure.
+        styles: Line of every policy, by name; by default each has a colour of its own.
+    """
     names = list(dict.fromkeys(result.policy for _, results in panels for result in results))
     columns = 2 if len(panels) == 4 else min(len(panels), 3)
-    rows, width, height = -(-len(panels) // columns), *PANEL_INCHES
+    rows = -(-len(panels) // columns)
+    width, height = PANEL_INCHES if len(panels) > 1 else SINGLE_INCHES
+    styles = styles or assign_styles((name, None) for name in names)
     legend_columns = 3 if columns > 1 else 2
     foot = 0.9 + 0.16 * -(-len(names) // legend_columns)
     with apply_look():
-        canvas = make_canvas(max(width * columns, 4.6), height * rows + foot)
+        canvas = make_canvas(width * columns, height * rows + foot)
         axes = list(canvas.subplots(rows, columns, squeeze=False).flat)
         for axis in axes[len(panels) :]:
             axis.remove()
         lines: dict[str, Any] = {}
         for axis, (name, results) in zip(axes, panels, strict=False):
             for result in results:
-                line = _style_by_position(names.index(result.policy))
+                line = _style_line(styles[result.policy])
                 curve = (result.steps, result.mean, result.stderr)
                 lines[result.policy] = _draw_band(axis, *curve, line)
             _frame_panel(axis, name, max(result.horizon for result in results))
@@ -78,21 +93,19 @@ def draw(panels: Sequence[tuple[str, list[Result]]], title: str) -> "Canvas":
         return canvas
 
 
-def _style_by_position(k: int) -> dict[str, Any]:
-    """Return colour and dash of a curve, by its place in the legend."""
-    dashes = list(DASHES.values())
-    return {"color": LIGHT[k % len(LIGHT)], "ls": dashes[k // len(LIGHT) % len(dashes)]}
+def _style_line(style: LineStyle) -> dict[str, Any]:
+    """Return colour and dash of a curve in the words of matplotlib."""
+    return {"color": LIGHT[style.colour], "ls": DASHES[style.dash]}
 
 
 def draw_panel(panel: "ReportPanel", styles: Mapping[str, LineStyle]) -> "Canvas":
     """Draw one panel of a sweep; `styles` gives every algorithm the same line in all panels."""
     with apply_look():
         rows = -(-len(panel.curves) // 2)
-        canvas = make_canvas(4.6, 3.3 + 0.16 * rows)
+        canvas = make_canvas(SINGLE_INCHES[0], SINGLE_INCHES[1] + 0.3 + 0.16 * rows)
         axis = canvas.subplots()
         for curve in panel.curves:
-            style = styles[curve.name]
-            line = {"color": LIGHT[style.colour], "ls": DASHES[style.dash], "label": curve.name}
+            line = {**_style_line(styles[curve.name]), "label": curve.name}
             _draw_band(axis, curve.steps, curve.mean, curve.stderr, line)
         _frame_panel(axis, panel.title, max(int(curve.steps[-1]) for curve in panel.curves))
         axis.legend(fontsize=7, loc="upper center", bbox_to_anchor=(0.5, -0.1), ncols=2)

@@ -16,6 +16,9 @@ from banditsrl.simulation.shares import HALF
 if TYPE_CHECKING:
     import polars as pl
 
+MAX_SEED_LINES, SEED_POINTS = 20, 60
+"""Seeds of a cell that can be shown as single lines, and points of each such line."""
+
 Schema = tuple[tuple[str, Any], ...]
 """Names and types of the columns of a table."""
 
@@ -31,12 +34,14 @@ class Measurements:
             the recorded steps at which things changed for the last time, and the final choice
             (`chosen`) and candidates (`active`), null where the policy reports none.
         choices: Per (cell, step, representation): the share of seeds that used it.
+        lines: Per (cell, seed, step): regret, for the first seeds and for few steps.
         damaged: Runs whose table cannot be read.
     """
 
     means: "pl.DataFrame"
     seeds: "pl.DataFrame"
     choices: "pl.DataFrame"
+    lines: "pl.DataFrame"
     damaged: tuple[str, ...]
 
 
@@ -54,8 +59,8 @@ def measure_sweep(sweep: Sweep) -> Measurements:
         frames += [_scan(files, dict(found), k, cell.horizon) for found, files in paths.items()]
     rows = pl.concat(frames)
     queries = [_mean_over_seeds(rows), _summarise_seeds(rows), _count_choices(rows)]
-    means, seeds, choices = pl.collect_all(queries)
-    return Measurements(means, seeds, choices, damaged)
+    means, seeds, choices, lines = pl.collect_all([*queries, _thin_seeds(rows)])
+    return Measurements(means, seeds, choices, lines, damaged)
 
 
 def _table_path(sweep: Sweep, run: str) -> Path:
@@ -178,3 +183,19 @@ def _count_choices(rows: "pl.LazyFrame") -> "pl.LazyFrame":
     )
     share = pl.col("n") / pl.col("n").sum().over("cell", "step")
     return counts.with_columns(share=share).sort("cell", "step", "representation")
+
+
+def _thin_seeds(rows: "pl.LazyFrame") -> "pl.LazyFrame":
+    """Keep the first seeds of every cell, and of each about equally many steps from end to end."""
+    import polars as pl
+
+    group = ("cell", "seed")
+    place, n = pl.int_range(pl.len()).over(group), pl.len().over(group)
+    bucket = place * (SEED_POINTS - 1) // (n - 1).clip(1)
+    before = (place - 1) * (SEED_POINTS - 1) // (n - 1).clip(1)
+    return (
+        rows.select("cell", "seed", "step", "regret")
+        .filter(pl.col("seed").rank("dense").over("cell") <= MAX_SEED_LINES)
+        .sort("cell", "seed", "step")
+        .filter((place == 0) | (bucket > before))
+    )

@@ -1,7 +1,7 @@
 """How is the report of a sweep written? One self-contained page, with its figures as files.
 
 This file reads a sweep, asks the other files of this room for panels and sections, and writes
-`report.html`, `figures/` and `regret.csv`. The sections are listed in `page_sections.py`.
+`report.html`, `figures/`, `tables/` and `regret.csv`. `page_sections.py` lists the sections.
 """
 
 import json
@@ -14,13 +14,22 @@ from string import Template
 
 from banditsrl.core.files import write_bytes
 from banditsrl.experiments.sweep_file import Sweep, read_sweep
-from banditsrl.reports.colours import assign_styles, define_palette
+from banditsrl.reports.cell_styles import assign_cell_styles
+from banditsrl.reports.colours import define_palette
 from banditsrl.reports.curves import ReportPanel, build_panels
+from banditsrl.reports.headline import write_headline
 from banditsrl.reports.matplotlib_plots import draw_panel, save
 from banditsrl.reports.measurements import Measurements, measure_sweep
 from banditsrl.reports.number_format import format_count
-from banditsrl.reports.page_sections import SECTIONS, ReportData
+from banditsrl.reports.page_sections import SECTIONS
+from banditsrl.reports.section_content import ReportData
+from banditsrl.reports.sweep_problems import SweepProblems
 from banditsrl.reports.sweep_status import render_status
+from banditsrl.reports.table_files import write_table_files
+from banditsrl.reports.theory_comparison import TheoryComparer
+
+SCRIPTS = ("plots.js", "page.js")
+"""The scripts of the page, in the order in which they run."""
 
 
 def write_report(directory: str | Path) -> Path:
@@ -34,16 +43,32 @@ def write_report(directory: str | Path) -> Path:
 
     Returns:
         The path of the page, `directory/report.html`. Next to it are `regret.csv` (every recorded
-        step of every cell) and `figures/<panel>.png` and `.pdf`.
+        step of every cell), `figures/<panel>.png` and `.pdf`, and `tables/<panel>.csv` and `.tex`.
     """
     sweep = read_sweep(directory)
     measured = measure_sweep(sweep)
     panels = build_panels(sweep, measured)
-    names = [(curve.name, panel.base_name(curve)) for panel in panels for curve in panel.curves]
-    report = ReportData(sweep, panels, assign_styles(names), _name_figure_files(panels))
+    shown = {curve.name for panel in panels for curve in panel.curves}
+    styles = assign_cell_styles(sweep.cells)
+    problems = SweepProblems(sweep)
+    comparer = TheoryComparer(problems)
+    report = ReportData(
+        sweep=sweep,
+        panels=panels,
+        styles={name: style for name, style in styles.items() if name in shown},
+        stems=_name_figure_files(panels),
+        theory={panel.title: comparer.compare(panel) for panel in panels},
+        candidates={
+            (panel.title, curve.name): problems.name_candidates(curve)
+            for panel in panels
+            for curve in panel.curves
+        },
+    )
     folder = sweep.store.directory
     for panel in panels:
-        save(draw_panel(panel, report.styles), folder / "figures" / report.stems[panel.title])
+        stem = report.stems[panel.title]
+        save(draw_panel(panel, report.styles), folder / "figures" / stem)
+        write_table_files(panel, folder / "tables" / stem)
     _write_curves(sweep, measured)
     page = folder / "report.html"
     write_bytes(page, _fill_page(report, measured.damaged).encode(), sync=False)
@@ -57,6 +82,7 @@ def _fill_page(report: ReportData, damaged: tuple[str, ...]) -> str:
     plots = {key: plot for _, content in shown for key, plot in content.plots.items()}
     return Template(here.joinpath("page.html").read_text(encoding="utf-8")).substitute(
         title=escape(report.sweep.title),
+        headline=_render_headline(report.panels),
         overview=escape(_describe_sweep(report.sweep)),
         status=render_status(report.sweep, damaged),
         links="".join(f'<a href="#{entry.anchor}">{entry.heading}</a>' for entry, _ in shown),
@@ -66,9 +92,20 @@ def _fill_page(report: ReportData, damaged: tuple[str, ...]) -> str:
         ),
         style=define_palette() + here.joinpath("page.css").read_text(encoding="utf-8"),
         plots=json.dumps(plots, separators=(",", ":")).replace("<", "\\u003c"),
-        plotly=files("plotly").joinpath("package_data", "plotly.min.js").read_text("utf-8"),
-        script=here.joinpath("page.js").read_text(encoding="utf-8"),
+        script="".join(here.joinpath(name).read_text(encoding="utf-8") for name in SCRIPTS),
     )
+
+
+def _render_headline(panels: tuple[ReportPanel, ...]) -> str:
+    """Return the result of every panel, with the name of the panel where there are several."""
+    sentences = [escape(write_headline(panel)) for panel in panels]
+    if len(panels) < 2:
+        return "".join(f'<p class="headline">{sentence}</p>' for sentence in sentences)
+    items = "".join(
+        f"<li><strong>{escape(panel.title)}:</strong> {sentence}</li>"
+        for panel, sentence in zip(panels, sentences, strict=True)
+    )
+    return f'<ul class="headline">{items}</ul>'
 
 
 def _describe_sweep(sweep: Sweep) -> str:
@@ -78,7 +115,8 @@ def _describe_sweep(sweep: Sweep) -> str:
     return (
         f"{format_count(n_names, 'algorithm')}, {format_count(n_panels, 'panel')}, "
         f"{' or '.join(f'{n:,}' for n in steps)} steps, "
-        f"{' or '.join(map(str, n_seeds))} seeds planned for each curve."
+        f"{' or '.join(map(str, n_seeds))} {'seed' if n_seeds == [1] else 'seeds'} planned for "
+        "each curve."
     )
 
 

@@ -4,24 +4,21 @@ A section is a function from the data of the report to HTML and plots. To add on
 function here (or import it) and add an entry to `SECTIONS`. A section without content is left out.
 """
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from collections.abc import Callable
 from html import escape
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from banditsrl.experiments.sweep_file import Sweep, SweepCell
-from banditsrl.reports.colours import LineStyle
 from banditsrl.reports.curves import ReportPanel
-from banditsrl.reports.html_elements import render_figure, render_legend, render_note, render_table
-from banditsrl.reports.number_format import NO_VALUE, format_count
-from banditsrl.reports.panel_tables import (
-    TextTable,
-    build_final_table,
-    build_paired_table,
-    build_tuned_table,
+from banditsrl.reports.html_elements import (
+    render_figure,
+    render_legend,
+    render_note,
+    render_switches,
+    render_table,
 )
-from banditsrl.reports.plotly_plots import (
-    Plot,
+from banditsrl.reports.number_format import format_count
+from banditsrl.reports.origin_section import show_origin
+from banditsrl.reports.page_plots import (
     describe_certificate_plot,
     describe_choice_plot,
     describe_regret_plot,
@@ -29,32 +26,15 @@ from banditsrl.reports.plotly_plots import (
     plot_choices,
     plot_regret,
 )
-from banditsrl.reports.theory_comparison import TheoryComparer, TheoryComparison
-
-
-@dataclass(frozen=True)
-class ReportData:
-    """What the sections of the page are made of.
-
-    Attributes:
-        sweep: The sweep.
-        panels: The panels that have a finished run.
-        styles: Line style of every algorithm, by name.
-        stems: Name of the figure files of every panel, without their ending, by title.
-    """
-
-    sweep: Sweep
-    panels: tuple[ReportPanel, ...]
-    styles: dict[str, LineStyle]
-    stems: dict[str, str]
-
-
-@dataclass(frozen=True)
-class SectionContent:
-    """HTML of a section (empty if there is nothing to show) and its plots, by key."""
-
-    html: str
-    plots: dict[str, Plot] = field(default_factory=dict)
+from banditsrl.reports.panel_tables import (
+    build_every_pair_table,
+    build_final_table,
+    build_paired_table,
+    build_tuned_table,
+)
+from banditsrl.reports.section_content import ReportData, SectionContent
+from banditsrl.reports.theory_comparison import TheoryComparison
+from banditsrl.reports.theory_marks import describe_marks, mark_times
 
 
 def show_regret(report: ReportData) -> SectionContent:
@@ -63,18 +43,22 @@ def show_regret(report: ReportData) -> SectionContent:
         return SectionContent("")
     figures, plots = "", {}
     for k, panel in enumerate(report.panels):
-        plots[f"regret-{k}"] = plot_regret(panel, report.styles)
+        end = max(curve.cell.horizon for curve in panel.curves)
+        marks = mark_times(report.theory[panel.title], end)
+        plots[f"regret-{k}"] = plot_regret(panel, report.styles, marks)
         words, stem = describe_regret_plot(panel), report.stems[panel.title]
         caption = (
-            f"{escape(words)} Mean of {_describe_seeds(panel)}; the band is the mean ± 1.96 "
-            f'standard errors. <span class="files"><a href="figures/{stem}.png">PNG</a> '
+            f"{escape(words)} {_describe_seeds(panel)} {escape(describe_marks(marks))}"
+            f'<span class="files">'
+            f'<a href="figures/{stem}.png">PNG</a> '
             f'<a href="figures/{stem}.pdf">PDF</a></span>'
         )
         figures += render_figure(f"regret-{k}", panel.title, words=words, caption=caption)
     html = (
         "<p>Cumulative regret over the steps; lower is better. Where a curve is flat, the "
         "algorithm plays the best actions. Click a name to hide or show that algorithm in every "
-        f'plot.</p>{render_legend(report.styles)}<div class="grid">{figures}</div>'
+        f"plot.</p>{render_legend(report.styles)}{render_switches()}"
+        f'<div class="grid">{figures}</div>'
         '<p class="note">The numbers behind the curves are in <a href="regret.csv">regret.csv</a>.'
         "</p>"
     )
@@ -88,7 +72,10 @@ def show_results(report: ReportData) -> SectionContent:
         tables = (build_final_table(panel), build_paired_table(panel), build_tuned_table(panel))
         present = [table for table in tables if table is not None]
         captions |= {table.caption: None for table in present}
-        parts.append(f"<h3>{escape(panel.title)}</h3>{''.join(map(render_table, present))}")
+        first, *others = map(render_table, present)
+        files = _link_table_files(report.stems[panel.title])
+        parts.append(f"<h3>{escape(panel.title)}</h3>{first}{files}{''.join(others)}")
+        parts.append(_render_every_pair(panel))
     return SectionContent("".join([*map(render_note, captions), *parts]))
 
 
@@ -120,12 +107,13 @@ def show_choices(report: ReportData) -> SectionContent:
     figures, plots = "", {}
     for k, panel in enumerate(report.panels):
         for i, curve in enumerate(panel.curves):
-            plot = plot_choices(curve)
+            names = report.candidates[panel.title, curve.name]
+            plot = plot_choices(curve, names)
             if plot is None:
                 continue
             key, title = f"choices-{k}-{i}", f"{panel.title}: {curve.name}"
             plots[key] = plot
-            figures += render_figure(key, title, words=describe_choice_plot(curve), low=True)
+            figures += render_figure(key, title, words=describe_choice_plot(curve, names), low=True)
     if not figures:
         return SectionContent("")
     html = (
@@ -138,11 +126,10 @@ def show_choices(report: ReportData) -> SectionContent:
 
 def show_theory(report: ReportData) -> SectionContent:
     """Show the times of the theory next to the measured ones, where the theory applies."""
-    comparer = TheoryComparer(report.sweep)
     without: dict[str, list[str]] = {}
     parts, captions = [], dict[str, None]()
     for panel in report.panels:
-        found = comparer.compare(panel)
+        found = report.theory[panel.title]
         if found.table is None:
             without.setdefault(" ".join(found.remarks), []).append(panel.title)
             continue
@@ -152,27 +139,6 @@ def show_theory(report: ReportData) -> SectionContent:
     for sentence, titles in without.items():
         parts.append(f"<p><strong>{escape(', '.join(titles))}.</strong> {escape(sentence)}</p>")
     return SectionContent("".join([*map(render_note, captions), *parts]))
-
-
-def show_origin(report: ReportData) -> SectionContent:
-    """Show the exact command, the settings of every cell, and the versions."""
-    sweep = report.sweep
-    settings = TextTable(
-        ("algorithm", "panel", "problem", "policy", "preset", "settings", "steps", "seeds"),
-        tuple(_settings_row(cell) for cell in sweep.cells),
-        "Settings that are not listed have the value of the preset.",
-    )
-    environments = (sweep.read_run_file(run, "environment.json") for run in sweep.runs)
-    versions = TextTable(("name", "value"), tuple(_collect_versions(environments)), "")
-    command = f"<pre><code>{escape(sweep.command)}</code></pre>" if sweep.command else ""
-    shown = render_table(versions) if versions.rows else "<p>No run has recorded them yet.</p>"
-    n_curves = format_count(len(sweep.cells), "curve")
-    return SectionContent(
-        f"<h3>Command</h3>{command or '<p>The command was not recorded.</p>'}"
-        f"<h3>Settings</h3><details><summary>Settings of {n_curves}</summary>"
-        f"{render_table(settings)}{render_note(settings.caption)}</details>"
-        f"<h3>Versions and machine</h3>{shown}"
-    )
 
 
 class SectionEntry(NamedTuple):
@@ -196,9 +162,28 @@ SECTIONS = (
 
 def _describe_seeds(panel: ReportPanel) -> str:
     counts = sorted({curve.n_seeds for curve in panel.curves})
-    if len(counts) == 1:
-        return format_count(counts[0], "seed")
-    return f"{counts[0]} to {counts[-1]} seeds"
+    if counts == [1]:
+        return "One seed, so there is no band."
+    seeds = f"{counts[0]} to {counts[-1]} seeds" if len(counts) > 1 else f"{counts[0]:,} seeds"
+    return f"Mean of {seeds}; the band is the mean ± 1.96 standard errors."
+
+
+def _link_table_files(stem: str) -> str:
+    return (
+        f'<p class="note">This table for a paper: <a href="tables/{stem}.tex">LaTeX</a> '
+        f'<a href="tables/{stem}.csv">CSV</a></p>'
+    )
+
+
+def _render_every_pair(panel: ReportPanel) -> str:
+    table = build_every_pair_table(panel)
+    if table is None:
+        return ""
+    n_pairs = format_count(len(table.rows), "pair")
+    return (
+        f"<details><summary>Every pair compared ({n_pairs})</summary>"
+        f"{render_note(table.caption)}{render_table(table)}</details>"
+    )
 
 
 def _render_remarks(found: TheoryComparison) -> str:
@@ -209,36 +194,3 @@ def _render_remarks(found: TheoryComparison) -> str:
         "<details><summary>Assumptions behind the promised times "
         f"({len(found.remarks)})</summary><ul>{listed}</ul></details>"
     )
-
-
-def _settings_row(cell: SweepCell) -> tuple[str, ...]:
-    settings = {**cell.problem_settings, **cell.settings}
-    given = ", ".join(f"{name} = {value}" for name, value in settings.items()) or NO_VALUE
-    low, high, n = min(cell.seeds), max(cell.seeds), len(cell.seeds)
-    consecutive = high - low + 1 == n and n > 1
-    seeds = f"{low} to {high}" if consecutive else ", ".join(map(str, cell.seeds))
-    names = (cell.label, cell.panel, cell.problem, cell.policy, cell.preset or NO_VALUE)
-    return (*names, given, f"{cell.horizon:,}", seeds)
-
-
-def _collect_versions(environments: Iterable[dict[str, Any]]) -> Iterable[tuple[str, str]]:
-    """Yield every recorded name with the values that the runs recorded for it."""
-    values: dict[str, dict[str, None]] = {}
-    for environment in environments:
-        for name, value in _flatten(environment):
-            if name not in {"schema", "command"}:
-                values.setdefault(name, {})[str(value)] = None
-    for name, found in values.items():
-        if name == "time":
-            yield "started", f"{min(found)} to {max(found)}" if len(found) > 1 else min(found)
-            continue
-        more = f" and {len(found) - 3} more" if len(found) > 3 else ""
-        yield name, "; ".join(list(found)[:3]) + more
-
-
-def _flatten(entry: dict[str, Any]) -> Iterable[tuple[str, Any]]:
-    for name, value in entry.items():
-        if isinstance(value, dict):
-            yield from _flatten(value)
-        else:
-            yield str(name), value

@@ -5,6 +5,7 @@ Each function returns a table as text, ready for the page, with a caption that e
 
 import math
 from dataclasses import dataclass
+from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +18,19 @@ from banditsrl.reports.number_format import (
     format_plus_minus,
     format_share,
 )
+
+PAIR_HEADINGS = (
+    "algorithm",
+    "compared with",
+    "seeds",
+    "difference",
+    "95% interval",
+    "better on",
+    "verdict",
+)
+
+CHANCE = 0.05
+"""Share of equal pairs whose 95% interval leaves out zero."""
 
 
 @dataclass(frozen=True)
@@ -50,6 +64,41 @@ class PairedComparison:
         return "lower regret" if self.difference < 0 else "higher regret"
 
 
+@dataclass(frozen=True)
+class FinalNumbers:
+    """How one algorithm ended; the columns of the table of final regret, as numbers.
+
+    Attributes:
+        algorithm: Its name.
+        n_seeds: Number of finished seeds.
+        n_planned: Number of planned seeds.
+        regret: Final regret, mean over seeds.
+        stderr: Standard error of that mean, nan for a single seed.
+        second_half: Regret that was added after half of the steps, mean over seeds.
+        flat_seeds: Number of seeds that added none there.
+        certified: Certified share of the last tenth (see `simulation.shares`).
+        wrong: Wrong share of the whole run (see `simulation.shares`).
+        wrong_regret: Regret of the wrong rounds, mean over seeds.
+    """
+
+    algorithm: str
+    n_seeds: int
+    n_planned: int
+    regret: float
+    stderr: float
+    second_half: float
+    flat_seeds: int
+    certified: float
+    wrong: float
+    wrong_regret: float
+
+
+def list_final_numbers(panel: ReportPanel) -> tuple[FinalNumbers, ...]:
+    """Return the final numbers of every algorithm, lowest regret first."""
+    ordered = sorted(panel.curves, key=lambda curve: curve.mean[-1])
+    return tuple(_measure_final(curve) for curve in ordered)
+
+
 def compare_final_regret(curve: MeasuredCurve, base: MeasuredCurve) -> PairedComparison | None:
     """Compare final regret on the seeds that both have finished; None without a common seed."""
     both = curve.seeds.join(base.seeds, on="seed", suffix="_base")
@@ -64,7 +113,6 @@ def compare_final_regret(curve: MeasuredCurve, base: MeasuredCurve) -> PairedCom
 
 def build_final_table(panel: ReportPanel) -> TextTable:
     """Return one row per algorithm, lowest regret first."""
-    ordered = sorted(panel.curves, key=lambda curve: curve.mean[-1])
     return TextTable(
         headings=(
             "algorithm",
@@ -77,7 +125,7 @@ def build_final_table(panel: ReportPanel) -> TextTable:
             "wrong",
             "cost of wrong",
         ),
-        rows=tuple(_final_row(curve) for curve in ordered),
+        rows=tuple(_final_row(numbers) for numbers in list_final_numbers(panel)),
         caption=(
             "95% interval: mean ± 1.96 standard errors over seeds. Second half: regret that was "
             "added after half of the steps. Flat seeds: seeds that added none there. Certified: "
@@ -96,20 +144,34 @@ def build_paired_table(panel: ReportPanel) -> TextTable | None:
     if not rows:
         return None
     return TextTable(
-        headings=(
-            "algorithm",
-            "compared with",
-            "seeds",
-            "difference",
-            "95% interval",
-            "better on",
-            "verdict",
-        ),
+        headings=PAIR_HEADINGS,
         rows=rows,
         caption=(
             "Difference: final regret minus the final regret of the base algorithm on the same "
             "seed (same contexts, same noise), mean ± standard error. Negative is better."
         ),
+    )
+
+
+def build_every_pair_table(panel: ReportPanel) -> TextTable | None:
+    """Return one row per pair of algorithms, lower regret first; None if no pair is new.
+
+    A panel whose pairs are all pairs of an algorithm and its base has them in another table.
+    """
+    ordered = sorted(panel.curves, key=lambda curve: curve.mean[-1])
+    pairs = list(combinations(ordered, 2))
+    if all(panel.base_of(a) is b or panel.base_of(b) is a for a, b in pairs):
+        return None
+    found = [compare_final_regret(better, worse) for better, worse in pairs]
+    rows = tuple(_paired_row(pair) for pair in found if pair is not None)
+    if not rows:
+        return None
+    return TextTable(
+        PAIR_HEADINGS,
+        rows,
+        f"Every pair on the same seeds, the algorithm with the lower mean first. Of {len(rows)} "
+        f"comparisons, about {CHANCE * len(rows):.2g} would look clear by chance if all "
+        "algorithms were equally good.",
     )
 
 
@@ -127,6 +189,23 @@ def build_tuned_table(panel: ReportPanel) -> TextTable | None:
     )
 
 
+def _measure_final(curve: MeasuredCurve) -> FinalNumbers:
+    second = curve.per_seed("second_half")
+    mean, stderr = _mean_and_stderr(curve.per_seed("regret"))
+    return FinalNumbers(
+        algorithm=curve.name,
+        n_seeds=curve.n_seeds,
+        n_planned=len(curve.cell.seeds),
+        regret=mean,
+        stderr=stderr,
+        second_half=float(second.mean()),
+        flat_seeds=int((second <= 0).sum()),
+        certified=float(curve.certificates.certified_in_last_tenth),
+        wrong=float(curve.certificates.wrong_overall),
+        wrong_regret=float(curve.per_seed("wrong_regret").mean()),
+    )
+
+
 def _mean_and_stderr(values: NDArray[np.float64]) -> tuple[float, float]:
     """Return mean and standard error, the latter nan for a single value."""
     n = len(values)
@@ -134,19 +213,17 @@ def _mean_and_stderr(values: NDArray[np.float64]) -> tuple[float, float]:
     return float(values.mean()), stderr
 
 
-def _final_row(curve: MeasuredCurve) -> tuple[str, ...]:
-    final, second = curve.per_seed("regret"), curve.per_seed("second_half")
-    mean, stderr = _mean_and_stderr(final)
+def _final_row(numbers: FinalNumbers) -> tuple[str, ...]:
     return (
-        curve.name,
-        f"{curve.n_seeds} of {len(curve.cell.seeds)}",
-        format_number(mean, stderr),
-        format_interval(mean, stderr),
-        format_number(float(second.mean())),
-        f"{int((second <= 0).sum())} of {curve.n_seeds}",
-        format_share(curve.certificates.certified_in_last_tenth),
-        format_share(curve.certificates.wrong_overall),
-        format_number(float(curve.per_seed("wrong_regret").mean())),
+        numbers.algorithm,
+        f"{numbers.n_seeds} of {numbers.n_planned}",
+        format_number(numbers.regret, numbers.stderr),
+        format_interval(numbers.regret, numbers.stderr),
+        format_number(numbers.second_half),
+        f"{numbers.flat_seeds} of {numbers.n_seeds}",
+        format_share(numbers.certified),
+        format_share(numbers.wrong),
+        format_number(numbers.wrong_regret),
     )
 
 

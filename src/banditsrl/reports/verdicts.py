@@ -202,7 +202,7 @@ def _judge_candidate(problem: FiniteProblem, k: int) -> CandidateVerdict:
         )
     return CandidateVerdict(
         index=k,
-        name=_name_candidate(problem, k),
+        name=name_candidate(problem, k),
         dim=d.dim,
         rank=d.rank,
         error=d.error,
@@ -217,7 +217,7 @@ def _judge_candidate(problem: FiniteProblem, k: int) -> CandidateVerdict:
     )
 
 
-def _name_candidate(problem: FiniteProblem, k: int) -> str:
+def name_candidate(problem: FiniteProblem, k: int) -> str:
     """Return the name of a candidate, with its position where two share one."""
     names = [claim.name for claim in problem.claims]
     if not names[k]:
