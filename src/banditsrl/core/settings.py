@@ -50,10 +50,10 @@ def list_parameters(function: Callable[..., Any]) -> list[SettingRow]:
 
 
 def parse_arguments(text: str) -> dict[str, str]:
-    """Return what the section Args of a docstring says of each argument.
+    r"""Return what the section Args of a docstring says of each argument.
 
     Example:
-        >>> parse_arguments("Add.\\n\\nArgs:\\n    a: The first\\n        number.\\n    b: Other.")
+        >>> parse_arguments("Add.\n\nArgs:\n    a: The first\n        number.\n    b: Other.")
         {'a': 'The first number.', 'b': 'Other.'}
     """
     _, found, after = text.partition("Args:\n")
