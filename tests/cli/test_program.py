@@ -87,3 +87,10 @@ def test_ctrl_c_during_the_import_ends_with_a_sentence(
 def test_shells_are_offered_completion() -> None:
     shown = CliRunner().invoke(commands.app, ["--help"], env={"COLUMNS": "120"}).output
     assert "--install-completion" in shown
+
+
+def test_names_are_completed() -> None:
+    asked = {"_BANDITSRL_COMPLETE": "complete_bash", "COMP_CWORD": "2"}
+    words = {"COMP_WORDS": "banditsrl reproduce vard"}
+    result = CliRunner().invoke(commands.app, [], env=asked | words, prog_name="banditsrl")
+    assert result.stdout.split() == ["vardim", "vardim-weak-losses"]

@@ -4,6 +4,7 @@ A command parses its options and prints; the work is done elsewhere. `run`, `swe
 call `execute_cells` in `execution.py`. Options are defined in `options.py`.
 """
 
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -271,4 +272,10 @@ def _print_results(executed: ExecutedSweep, title: str, *, as_json: bool) -> Non
 
 
 def _name_file(figure: Figure, panel: str | None) -> str:
-    return figure.name if panel is None else f"{figure.name}-{panel.replace(' ', '-')}"
+    """Return the name of the files of a figure, in letters, digits and hyphens.
+
+    Example:
+        >>> _name_file(FIGURES["wheel-networks"], "wheel, [50, 50, 10]")
+        'wheel-networks-wheel-50-50-10'
+    """
+    return re.sub(r"\W+", "-", f"{figure.name} {panel or ''}").strip("-")

@@ -166,8 +166,9 @@ def build_summary_table(title: str, rows: list[SummaryRow]) -> Table:
     """Return the final numbers of every curve as a table for the terminal."""
     seeds = "/".join(str(n) for n in sorted({row.n_seeds for row in rows}))
     horizons = "/".join(f"{n:,}" for n in sorted({row.horizon for row in rows}))
+    steps = "step" if horizons == "1" else "steps"
     table = Table(
-        title=f"{title}: {seeds} {'seed' if seeds == '1' else 'seeds'}, {horizons} steps",
+        title=f"{title}: {seeds} {'seed' if seeds == '1' else 'seeds'}, {horizons} {steps}",
         box=SIMPLE_HEAD,
         padding=(0, 1, 0, 0),
         pad_edge=False,

@@ -216,7 +216,7 @@ def _print_failures(planned: SweepPlan, outcomes: Sequence[Outcome]) -> int:
         print_message(f"{labels[run]} ({planned.store.folder(run)}) failed: {error}", error=True)
     if len(failed) > MAX_NAMED:
         more = len(failed) - MAX_NAMED
-        print_message(f"{format_count(more, 'more run')} failed; error.txt in its folder says why.")
+        print_message(f"{format_count(more, 'more run')} failed; the error.txt of each says why.")
     return len(failed)
 
 

@@ -9,6 +9,9 @@ from typing import Annotated
 import typer
 
 from banditsrl.cli.program import print_version
+from banditsrl.experiments.figure_catalogue import FIGURES
+from banditsrl.policies.policy_catalogue import POLICIES
+from banditsrl.problems.problem_catalogue import PROBLEMS
 
 Version = Annotated[
     bool,
@@ -20,14 +23,26 @@ Version = Annotated[
 # Which runs.
 
 ProblemName = Annotated[
-    str, typer.Argument(help="Name of a problem, or a .json, .csv or .parquet file.")
+    str,
+    typer.Argument(
+        help="Name of a problem, or a .json, .csv or .parquet file.",
+        autocompletion=lambda: list(PROBLEMS),
+    ),
 ]
 PolicyName = Annotated[
-    str | None, typer.Argument(help="Name of a policy. By default, one that suits the problem.")
+    str | None,
+    typer.Argument(
+        help="Name of a policy. By default, one that suits the problem.",
+        autocompletion=lambda: list(POLICIES),
+    ),
 ]
 SweepFile = Annotated[Path, typer.Argument(help="YAML file that describes the sweep.")]
 FigureName = Annotated[
-    str, typer.Argument(help="Name of a figure of the paper (see `banditsrl list`), or `all`.")
+    str,
+    typer.Argument(
+        help="Name of a figure of the paper (see `banditsrl list`), or `all`.",
+        autocompletion=lambda: [*FIGURES, "all"],
+    ),
 ]
 ScaleName = Annotated[
     str, typer.Option(help="Size of the experiment: quick, standard or full (as in the paper).")
@@ -106,7 +121,13 @@ ListKind = Annotated[
     str | None,
     typer.Argument(help="What to list: problems, policies or figures. By default, all three."),
 ]
-AnyName = Annotated[str, typer.Argument(help="Name of a policy, a problem or a figure.")]
+AnyName = Annotated[
+    str,
+    typer.Argument(
+        help="Name of a policy, a problem or a figure.",
+        autocompletion=lambda: sorted({*POLICIES, *PROBLEMS, *FIGURES}),
+    ),
+]
 SweepFolder = Annotated[Path, typer.Argument(help="Folder of a sweep (the --out of its command).")]
 DoctorFile = Annotated[
     Path,

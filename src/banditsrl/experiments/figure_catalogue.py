@@ -29,9 +29,8 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from banditsrl.arguments import count
+from banditsrl.core.yaml_files import read_yaml
 from banditsrl.errors import InvalidArgument
 from banditsrl.experiments.figure import Figure, FigureCurve, FigurePanel, Scale
 from banditsrl.experiments.run_spec import interpret_setting, is_file
@@ -57,18 +56,7 @@ def _resolve_path(problem: str, folder: Path) -> str:
 
 
 def _load_yaml(path: Path) -> dict[str, Any]:
-    try:
-        document = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise InvalidArgument(f"{path}: cannot be read ({error.strerror}).") from error
-    except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
-        line = f", line {mark.line + 1}" if mark else ""
-        raise InvalidArgument(f"{path}{line}: is not valid YAML ({error.problem}).") from error
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        first = str(error).splitlines()[0]
-        raise InvalidArgument(f"{path}: is not valid YAML ({first}).") from error
-    return _require_mapping(document, str(path))
+    return _require_mapping(read_yaml(path), str(path))
 
 
 def _parse_figure(name: str, document: Any, where: str) -> Figure:

@@ -11,9 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from banditsrl.arguments import LARGEST_NUMBER, at_least, count, flag, one_of, positive, real
+from banditsrl.core.yaml_files import read_yaml
 from banditsrl.errors import InvalidArgument, InvalidType
 from banditsrl.live.loop_columns import LoopColumn, read_columns
 
@@ -216,11 +215,4 @@ def _warn_of_unknown(kind: str, document: Mapping[str, Any], known: Sequence[str
 
 
 def _read_yaml(path: Path) -> dict[str, Any]:
-    try:
-        document = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise InvalidArgument(f"{path}: cannot be read ({error.strerror}).") from error
-    except (yaml.YAMLError, ValueError) as error:
-        reason = str(error).splitlines()[0]
-        raise InvalidArgument(f"{path}: is not valid YAML ({reason}).") from error
-    return _read_mapping(str(path), document)
+    return _read_mapping(str(path), read_yaml(path))
