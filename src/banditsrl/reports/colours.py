@@ -22,7 +22,7 @@ DASHES = {
 
 
 class LineStyle(NamedTuple):
-    """How a line is drawn: a position in the palettes, and plotly's name of a dash."""
+    """How a line is drawn: a position in the palettes, and the name of a dash."""
 
     colour: int
     dash: str
