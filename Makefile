@@ -1,4 +1,4 @@
-# make demo | live | test | check | bench | parity | docs | bench-peers
+# make demo | live | test | check | bench | parity | docs | dist | bench-peers
 #
 # Everything is installed into .venv. `make demo` installs the dependencies of the package only; the
 # other targets add the tools that they need.
@@ -20,7 +20,7 @@ EXTRA         = $$($(BIN)/python -c "$(PROJECT); print(*[r.replace(' ', '') for 
 # level takes half the time.
 QUICK_COMPILER := XLA_FLAGS="$(XLA_FLAGS) --xla_cpu_use_fusion_emitters=false --xla_backend_optimization_level=1 --xla_cpu_parallel_codegen_split_count=1"
 
-.PHONY: demo live test check bench parity docs bench-peers clean
+.PHONY: demo live test check bench parity docs dist bench-peers clean
 
 demo: $(VENV)/package.stamp
 	$(BIN)/banditsrl reproduce vardim --panel realizable --scale quick --out results
@@ -49,6 +49,16 @@ parity: $(VENV)/package.stamp
 
 docs: $(VENV)/package.stamp $(VENV)/docs.stamp
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+
+# The wheel and the source distribution, each installed into an empty environment and used there.
+dist: $(VENV)/runtime.stamp
+	rm -rf build/dist build/empty
+	$(BIN)/python -m hatchling build -d build/dist
+	$(PYTHON) -m venv build/empty
+	build/empty/bin/$(PIP_INSTALL) -c constraints.txt hatchling build/dist/*.whl
+	build/empty/bin/banditsrl run vardim-realizable linucb --horizon 200 --seeds 2 --quiet
+	build/empty/bin/$(PIP_INSTALL) --no-deps --no-build-isolation --force-reinstall build/dist/*.tar.gz
+	build/empty/bin/banditsrl --version
 
 bench-peers: $(VENV)/package.stamp
 	$(PYTHON) -m venv .venv-peers

@@ -1,3 +1,3 @@
 """Which version is this?"""
 
-VERSION = "0.2.0"
+VERSION = "0.3.0"

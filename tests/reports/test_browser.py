@@ -127,6 +127,19 @@ def test_switches_bend_the_axes_and_show_single_seeds(browser: Any, page: Path) 
     assert "step (log scale)" in words
 
 
+@pytest.mark.parametrize(("width", "stacked"), [(1280, False), (390, True)])
+def test_tables_stack_on_a_phone(browser: Any, page: Path, width: int, stacked: bool) -> None:
+    visit(browser, page, width=width)
+    script = """
+    const row = document.querySelector("#results tbody tr"), cells = [...row.children];
+    return [cells.map((cell) => cell.getBoundingClientRect().top),
+            getComputedStyle(cells[2], "::before").content];
+    """
+    tops, heading = browser.execute_script(script)
+    assert len(set(tops)) == (len(tops) if stacked else 1)
+    assert heading == ('"final regret"' if stacked else "none")
+
+
 @pytest.mark.parametrize(("scheme", "palette"), [("light", LIGHT), ("dark", DARK)])
 def test_lines_wear_the_colours_of_the_mode(
     browser: Any, page: Path, scheme: str, palette: tuple[str, ...]

@@ -9,7 +9,7 @@ __all__ = ["DARK", "DASHES", "LIGHT", "LineStyle", "assign_styles", "define_pale
 
 
 class LineStyle(NamedTuple):
-    """How a line is drawn: a position in the palettes, and plotly's name of a dash."""
+    """How a line is drawn: a position in the palettes, and the name of a dash."""
 
     colour: int
     dash: str
