@@ -204,7 +204,7 @@ def test_the_page_holds_everything_and_points_nowhere(page: Path, store: Path) -
     assert "wheel & <co>" in words  # escaped in the source, as written on the screen
     assert "banditsrl reproduce vardim --scale quick" in words
     assert "0.10.1" in words
-    assert "± 1.96 standard errors" in words
+    assert "by Student's t" in words
     assert '<html lang="en">' in page.read_text(encoding="utf-8")
     assert all(plot["role"] == "img" and plot["aria-label"] for plot in reader.plots)
 

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from banditsrl.core.files import write_file
+from banditsrl.display.intervals import BAND, student_factor
 from banditsrl.display.pictures import LOOK
 from banditsrl.reports.colours import DASHES, LIGHT, LineStyle, assign_styles
-from banditsrl.reports.number_format import Z
 from banditsrl.simulation.result import Result
 
 if TYPE_CHECKING:
@@ -32,6 +32,9 @@ SINGLE_INCHES = (6.4, 3.8)
 
 DPI = 160
 """Resolution of PNG files."""
+
+BAR_ERRORS = 1.96
+"""Standard errors on each side in the bars of an error over many rounds."""
 
 MANY = 60
 """More eigenvalues than this are drawn with small marks."""
@@ -59,7 +62,7 @@ def draw(
     title: str,
     styles: Mapping[str, LineStyle] | None = None,
 ) -> "Canvas":
-    """Draw mean regret with a band of 1.96 standard errors: a panel per problem, one legend.
+    """Draw mean regret with a band, its 95% interval: a panel per problem, one legend.
 
     Args:
         panels: Title and results of every panel.
@@ -82,7 +85,7 @@ def draw(
         for axis, (name, results) in zip(axes, panels, strict=False):
             for result in results:
                 line = _style_line(styles[result.policy])
-                curve = (result.steps, result.mean, result.stderr)
+                curve = (result.steps, result.mean, result.stderr, result.n_seeds)
                 lines[result.policy] = _draw_band(axis, *curve, line)
             _frame_panel(axis, name, max(result.horizon for result in results))
             axis.set_xlabel("step")
@@ -106,7 +109,7 @@ def draw_panel(panel: "ReportPanel", styles: Mapping[str, LineStyle]) -> "Canvas
         axis = canvas.subplots()
         for curve in panel.curves:
             line = {**_style_line(styles[curve.name]), "label": curve.name}
-            _draw_band(axis, curve.steps, curve.mean, curve.stderr, line)
+            _draw_band(axis, curve.steps, curve.mean, curve.stderr, curve.n_seeds, line)
         _frame_panel(axis, panel.title, max(int(curve.steps[-1]) for curve in panel.curves))
         axis.legend(fontsize=7, loc="upper center", bbox_to_anchor=(0.5, -0.1), ncols=2)
         seeds = _describe_band(sorted({c.n_seeds for c in panel.curves}))
@@ -127,10 +130,13 @@ def save(canvas: "Canvas", stem: Path) -> list[Path]:
     return paths
 
 
-def _draw_band(axis: Any, steps: Any, mean: Any, stderr: Any, line: dict[str, Any]) -> Any:
+def _draw_band(
+    axis: Any, steps: Any, mean: Any, stderr: Any, n_seeds: int, line: dict[str, Any]
+) -> Any:
     (drawn,) = axis.plot(steps, mean, **line)
-    if np.isfinite(stderr).all():
-        low, high = mean - Z * stderr, mean + Z * stderr
+    if n_seeds > 1 and np.isfinite(stderr).all():
+        margin = student_factor(n_seeds) * stderr
+        low, high = mean - margin, mean + margin
         axis.fill_between(steps, low, high, color=line["color"], alpha=0.2, linewidth=0)
     return drawn
 
@@ -143,7 +149,7 @@ def _frame_panel(axis: Any, title: str, end: int) -> None:
 
 
 def _describe_band(seeds: Sequence[int]) -> str:
-    return f"mean of {'/'.join(map(str, seeds))} seeds; band: mean ± 1.96 standard errors"
+    return f"mean of {'/'.join(map(str, seeds))} seeds; {BAND}"
 
 
 def draw_spectra(
@@ -207,7 +213,7 @@ def _draw_spectrum(
 def _draw_errors(axis: Any, verdicts: Sequence["CandidateVerdict"], noise: float | None) -> None:
     names = [verdict.name for verdict in verdicts]
     errors = [verdict.error for verdict in verdicts]
-    bars = [Z * verdict.error_stderr for verdict in verdicts]
+    bars = [BAR_ERRORS * verdict.error_stderr for verdict in verdicts]
     axis.errorbar(errors, range(len(names)), xerr=bars, fmt="o", ms=4, color=LIGHT[0], capsize=2)
     axis.set_yticks(range(len(names)), names, fontsize=7)
     axis.set_ylim(len(names) - 0.5, -0.5)
@@ -215,5 +221,5 @@ def _draw_errors(axis: Any, verdicts: Sequence["CandidateVerdict"], noise: float
         axis.axvline(noise, color=LIGHT[1], lw=1, ls="--", label="noise")
         axis.legend(fontsize=7, loc="best")
     exact = "largest error of the best linear fit"
-    logged = "mean squared error (bars: ± 1.96 standard errors)"
+    logged = f"mean squared error (bars: ± {BAR_ERRORS} standard errors)"
     axis.set_xlabel(exact if noise is None else logged)

@@ -2,6 +2,7 @@
 
 import math
 
+from banditsrl.display.intervals import student_factor
 from banditsrl.display.numerals import (
     MINUS,
     NO_BOUND,
@@ -17,7 +18,6 @@ __all__ = [
     "MINUS",
     "NO_BOUND",
     "NO_VALUE",
-    "Z",
     "format_count",
     "format_interval",
     "format_number",
@@ -26,19 +26,17 @@ __all__ = [
     "format_time",
 ]
 
-Z = 1.96
-"""Standard errors on each side of a mean in a 95% interval of a normal distribution."""
 
-
-def format_interval(mean: float, stderr: float) -> str:
-    """Return mean ± 1.96 standard errors as its two ends.
+def format_interval(mean: float, stderr: float, n_seeds: int) -> str:
+    """Return the two ends of the 95% interval of a mean over seeds, by Student's t.
 
     Example:
-        >>> format_interval(10.0, 1.0)
+        >>> format_interval(10.0, 1.0, 40)
         '8.0 to 12.0'
+        >>> format_interval(10.0, 1.0, 3)
+        '5.7 to 14.3'
     """
     if math.isnan(stderr):
         return "one seed"
-    return (
-        f"{format_number(mean - Z * stderr, stderr)} to {format_number(mean + Z * stderr, stderr)}"
-    )
+    margin = student_factor(n_seeds) * stderr
+    return f"{format_number(mean - margin, stderr)} to {format_number(mean + margin, stderr)}"

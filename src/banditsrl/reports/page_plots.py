@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from banditsrl.display.intervals import student_factor
 from banditsrl.reports.colours import LineStyle
 from banditsrl.reports.curves import MeasuredCurve, ReportPanel, thin_positions
-from banditsrl.reports.number_format import Z, format_count, format_plus_minus, format_share
+from banditsrl.reports.number_format import format_count, format_plus_minus, format_share
 
 DIGITS = 5
 """Significant digits of a plotted number: finer than a pixel, and the page stays small."""
@@ -69,7 +70,7 @@ def plot_choices(curve: MeasuredCurve, names: Sequence[str]) -> Plot | None:
 def describe_regret_plot(panel: ReportPanel) -> str:
     """Return the end of every curve in words, lowest first, for readers who cannot see the plot."""
     ends = [
-        f"{curve.name} {format_plus_minus(float(curve.mean[-1]), Z * float(curve.stderr[-1]))}"
+        f"{curve.name} {format_plus_minus(float(curve.mean[-1]), float(_margins(curve)[-1]))}"
         for curve in sorted(panel.curves, key=lambda curve: curve.mean[-1])
     ]
     return f"Regret after {panel.curves[0].steps[-1]:,} steps: {'; '.join(ends)}."
@@ -107,7 +108,14 @@ def _describe_regret(curve: MeasuredCurve, styles: Styles) -> Plot:
     line = {**_describe_line(curve, styles, 0), "y": _round_values(curve.mean)}
     if curve.n_seeds < 2:
         return line
-    return line | {"margin": _round_values(Z * curve.stderr), "seeds": _describe_seeds(curve)}
+    return line | {"margin": _round_values(_margins(curve)), "seeds": _describe_seeds(curve)}
+
+
+def _margins(curve: MeasuredCurve) -> NDArray[np.float64]:
+    """Return half the width of the 95% interval of the mean at every step, (K,)."""
+    if curve.n_seeds < 2:
+        return np.full(len(curve.mean), np.nan)
+    return np.asarray(student_factor(curve.n_seeds) * curve.stderr)
 
 
 def _describe_seeds(curve: MeasuredCurve) -> list[Plot]:

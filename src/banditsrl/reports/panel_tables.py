@@ -10,9 +10,9 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
+from banditsrl.display.intervals import student_factor
 from banditsrl.reports.curves import MeasuredCurve, ReportPanel, TunedGroup
 from banditsrl.reports.number_format import (
-    Z,
     format_interval,
     format_number,
     format_plus_minus,
@@ -59,7 +59,7 @@ class PairedComparison:
         """What the difference says, in words."""
         if self.n_seeds < 2:
             return "one seed: no verdict"
-        if abs(self.difference) <= Z * self.stderr:
+        if abs(self.difference) <= student_factor(self.n_seeds) * self.stderr:
             return "no clear difference"
         return "lower regret" if self.difference < 0 else "higher regret"
 
@@ -127,7 +127,7 @@ def build_final_table(panel: ReportPanel) -> TextTable:
         ),
         rows=tuple(_final_row(numbers) for numbers in list_final_numbers(panel)),
         caption=(
-            "95% interval: mean ± 1.96 standard errors over seeds. Second half: regret that was "
+            "95% interval: of the mean over seeds, by Student's t. Second half: regret that was "
             "added after half of the steps. Flat seeds: seeds that added none there. Certified: "
             "share of the rounds of the last tenth that were certified. Wrong: share of all "
             "certified rounds whose action was not the best. Cost of wrong: regret of those "
@@ -218,7 +218,7 @@ def _final_row(numbers: FinalNumbers) -> tuple[str, ...]:
         numbers.algorithm,
         f"{numbers.n_seeds} of {numbers.n_planned}",
         format_number(numbers.regret, numbers.stderr),
-        format_interval(numbers.regret, numbers.stderr),
+        format_interval(numbers.regret, numbers.stderr, numbers.n_seeds),
         format_number(numbers.second_half),
         f"{numbers.flat_seeds} of {numbers.n_seeds}",
         format_share(numbers.certified),
@@ -234,7 +234,7 @@ def _paired_row(pair: PairedComparison) -> tuple[str, ...]:
         pair.base,
         str(pair.n_seeds),
         format_plus_minus(pair.difference, pair.stderr),
-        format_interval(pair.difference, pair.stderr),
+        format_interval(pair.difference, pair.stderr, pair.n_seeds),
         f"{pair.n_better} of {pair.n_seeds}{ties}",
         pair.verdict,
     )
