@@ -135,6 +135,8 @@ CHECKS = {
 
 def is_cheap(words: list[str]) -> bool:
     """Return whether a shortened command takes seconds: it trains and downloads nothing."""
+    if "--dry-run" in words:
+        return True
     if words[:2] == ["banditsrl", "run"]:
         named = [word for word in words[2:] if word in POLICIES]
         return bool(named) and not TRAINS.match(named[0]) and "covertype" not in words

@@ -113,7 +113,7 @@ def test_the_reference_has_every_public_name_and_only_names_that_exist() -> None
         parent = importlib.import_module(module)
         assert name in vars(parent) or importlib.import_module(address), address
     for name in banditsrl.__all__:
-        if not inspect.ismodule(vars(banditsrl).get(name)):
+        if not inspect.ismodule(getattr(banditsrl, name)):
             assert re.search(rf"^::: \S+\.{name}$|`{name}`|\b{name}[,\]]", text, re.MULTILINE), name
 
 

@@ -27,6 +27,7 @@ import banditsrl
 SHORT = {
     "coba_compare": "--quick",
     "constant_regret": "--problems wheel --horizon 200 --seeds 1",
+    "doctor_memory": "--rounds 300 --actions 3 --columns 2",
     "estimators": "--quick",
     "findings": "--problems vardim-no-hls",
     "findings_networks": "--problems wheel --horizon 200 --seeds 2 --workers 1 --only {label}",

@@ -159,6 +159,10 @@ class _Package(ModuleType):
         if name != "theory" or not isinstance(value, ModuleType):
             super().__setattr__(name, value)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Let functions that use this package be sent to other processes."""
+        return import_module, (self.__name__,)
+
 
 sys.modules[__name__].__class__ = _Package
 

@@ -59,7 +59,7 @@ def publish(loop: Loop, state: State) -> None:
     engine.flush()
     pending = PendingTraining(position=position, rounds=0, state=None, erased=0)
     about = {"settings": engine.shelf.settings, "time": 0.0, "evaluation": {}}
-    change = partial(add_model, pending=pending, content=pack_state(state), **about)
+    change = partial(add_model, pending=pending, kept=pack_state(state), **about)
     engine.change(lambda ledger: change(ledger) or 0)
 
 
