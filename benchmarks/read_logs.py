@@ -47,7 +47,7 @@ class DrawnRounds:
     def __init__(self, n: int) -> None:
         self._n = n
 
-    def batches(self, skipped: SkippedRows) -> Iterator[LogBatch]:  # noqa: ARG002
+    def batches(self, skipped: SkippedRows) -> Iterator[LogBatch]:  # noqa: ARG002  (these rows are never bad)
         """Yield rounds; they are the same in every pass."""
         rng = np.random.default_rng(0)
         for first in range(0, self._n, BATCH_ROWS):

@@ -126,7 +126,7 @@ def draw_baselines(runs: Any, ink: Any) -> Any:
 def play_change() -> Any:
     """Return the cumulative regret without and with a test for drift, (seeds, rounds) each."""
     sys.path.insert(0, str(BENCHMARKS))
-    import watched  # noqa: PLC0415
+    import watched  # noqa: PLC0415  (its folder must join the path first)
 
     stream = banditsrl.Stream(n_columns=watched.N_COLUMNS, n_actions=watched.N_ACTIONS)
     found = []

@@ -194,11 +194,11 @@ def doctor(
     *,
     plot: options.PlotFile = None,
     as_json: options.AsJson = False,
-    action: options.DoctorAction = None,
-    reward: options.DoctorReward = None,
-    propensity: options.DoctorPropensity = None,
-    columns: options.DoctorColumns = None,
-    log_format: options.DoctorFormat = None,
+    action: options.ActionColumn = None,
+    reward: options.RewardColumn = None,
+    propensity: options.PropensityColumn = None,
+    columns: options.ColumnNames = None,
+    log_format: options.LogFormat = None,
 ) -> None:
     """Say which representation and which policy suit logged rounds or a problem, and why."""
     examination = examine(
@@ -207,7 +207,7 @@ def doctor(
         action=action,
         reward=reward,
         propensity=propensity,
-        columns=None if columns is None else columns.split(","),
+        columns=options.split_names(columns),
         format=log_format,
     )
     if as_json:

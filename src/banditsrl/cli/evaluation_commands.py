@@ -8,7 +8,16 @@ from rich.console import Console
 
 from banditsrl.cli.console import print_message
 from banditsrl.cli.execution import print_json
-from banditsrl.cli.options import AsJson, Quiet
+from banditsrl.cli.options import (
+    ActionColumn,
+    AsJson,
+    ColumnNames,
+    LogFormat,
+    PropensityColumn,
+    Quiet,
+    RewardColumn,
+    split_names,
+)
 
 console = Console()
 
@@ -65,20 +74,6 @@ Picture = Annotated[Path | None, typer.Option("--plot", help="File for a picture
 SkipBad = Annotated[
     bool, typer.Option("--skip-bad", help="Skip and count rows that cannot be used.")
 ]
-FormatName = Annotated[
-    str | None,
-    typer.Option(
-        "--format",
-        help="Format of the log: parquet, csv, jsonl, dsjson, vw, obp or loop. By default, it is "
-        "recognised.",
-    ),
-]
-ActionColumn = Annotated[str, typer.Option("--action", help="Column of the action.")]
-RewardColumn = Annotated[str, typer.Option("--reward", help="Column of the reward.")]
-PropensityColumn = Annotated[str, typer.Option("--propensity", help="Column of the propensity.")]
-ColumnNames = Annotated[
-    str | None, typer.Option("--columns", help="Columns of a context, separated by commas.")
-]
 LoopName = Annotated[str | None, typer.Option("--loop", help="Name of the loop in a store.")]
 Seed = Annotated[int, typer.Option(help="Seed of what targets draw while they learn.", min=0)]
 
@@ -103,10 +98,10 @@ def evaluate(
     as_json: AsJson = False,
     skip_bad: SkipBad = False,
     quiet: Quiet = False,
-    format: FormatName = None,  # noqa: A002
-    action: ActionColumn = "action",
-    reward: RewardColumn = "reward",
-    propensity: PropensityColumn = "propensity",
+    log_format: LogFormat = None,
+    action: ActionColumn = None,
+    reward: RewardColumn = None,
+    propensity: PropensityColumn = None,
     columns: ColumnNames = None,
     loop: LoopName = None,
     seed: Seed = 0,
@@ -119,9 +114,10 @@ def evaluate(
     )
     from banditsrl.reports.evaluation_report import evaluate as judge  # noqa: PLC0415
 
-    names: dict[str, Any] = {"action": action, "reward": reward, "propensity": propensity}
-    chosen = None if columns is None else [name.strip() for name in columns.split(",")]
-    log = Log.read(path, format=format, columns=chosen, loop=loop, skip_bad=skip_bad, **names)
+    given = {"action": action, "reward": reward, "propensity": propensity}
+    names: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+    chosen = split_names(columns)
+    log = Log.read(path, format=log_format, columns=chosen, loop=loop, skip_bad=skip_bad, **names)
     found = judge(
         log,
         target,

@@ -115,6 +115,31 @@ AsJson = Annotated[
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", help="Do not show progress.")]
 
+# How a log is read.
+
+ActionColumn = Annotated[
+    str | None, typer.Option("--action", help="Column of the action. By default, action.")
+]
+RewardColumn = Annotated[
+    str | None, typer.Option("--reward", help="Column of the reward. By default, reward.")
+]
+PropensityColumn = Annotated[
+    str | None,
+    typer.Option("--propensity", help="Column of the propensity. By default, propensity."),
+]
+ColumnNames = Annotated[
+    str | None,
+    typer.Option("--columns", help="Columns of a context, separated by commas. By default, all."),
+]
+LogFormat = Annotated[
+    str | None,
+    typer.Option(
+        "--format",
+        help="Format of the log: parquet, csv, jsonl, dsjson, vw, obp or loop. By default, it is "
+        "recognised.",
+    ),
+]
+
 # Other commands.
 
 ListKind = Annotated[
@@ -133,26 +158,6 @@ DoctorFile = Annotated[
     Path,
     typer.Argument(help="Problem (.json) or logged rounds (.parquet, .csv, ...) to examine."),
 ]
-DoctorAction = Annotated[
-    str | None,
-    typer.Option("--action", help="Column of the action. By default, action."),
-]
-DoctorReward = Annotated[
-    str | None,
-    typer.Option("--reward", help="Column of the reward. By default, reward."),
-]
-DoctorPropensity = Annotated[
-    str | None,
-    typer.Option("--propensity", help="Column of the propensity. By default, propensity."),
-]
-DoctorColumns = Annotated[
-    str | None,
-    typer.Option("--columns", help="Columns of a context, separated by commas. By default, all."),
-]
-DoctorFormat = Annotated[
-    str | None,
-    typer.Option("--format", help="Format of the log. By default, its ending tells."),
-]
 PlotFile = Annotated[
     Path | None,
     typer.Option(help="File for the plot. By default, <FILE>-doctor.png in the current folder."),
@@ -165,3 +170,13 @@ DataFolder = Annotated[
     Path | None,
     typer.Option("--data-dir", help="Folder in which you keep downloaded data files."),
 ]
+
+
+def split_names(words: str | None) -> list[str] | None:
+    """Return names that are separated by commas, or None if there are none.
+
+    Example:
+        >>> split_names("age, city")
+        ['age', 'city']
+    """
+    return None if words is None else [name.strip() for name in words.split(",")]

@@ -10,7 +10,7 @@ from banditsrl.reports.examination import Examination
 from banditsrl.reports.log_sample import LogSample, sample_log
 from banditsrl.reports.number_format import format_count, format_number, format_plus_minus
 from banditsrl.reports.policy_advice import advise_policy
-from banditsrl.reports.verdicts import CandidateVerdict, compare_error
+from banditsrl.reports.verdicts import CandidateVerdict, compare_error, judge_logged
 from banditsrl.theory.column_diagnosis import ColumnDiagnosis, diagnose_columns
 from banditsrl.theory.log_diagnosis import Noise
 
@@ -46,27 +46,10 @@ def examine_columns(log: Log, *, words: str = "", progress: bool = False) -> Exa
 
 def _judge(found: Mapping[str, ColumnDiagnosis], noise: Noise) -> list[CandidateVerdict]:
     smallest = min(one.logged.error for one in found.values())
-    verdicts = []
-    for index, (name, one) in enumerate(found.items()):
-        d = one.logged
-        verdicts.append(
-            CandidateVerdict(
-                index=index,
-                name=name,
-                dim=d.dim,
-                rank=d.rank,
-                error=d.error,
-                error_stderr=d.error_stderr,
-                realizable=d.realizable,
-                fit=_describe_fit(one, noise, smallest),
-                played=tuple(d.played.tolist()),
-                greedy=tuple(d.greedy.tolist()),
-                played_rank=d.played_rank,
-                greedy_rank=d.greedy_rank,
-                L=d.L,
-            )
-        )
-    return verdicts
+    return [
+        judge_logged(index, name, one.logged, _describe_fit(one, noise, smallest))
+        for index, (name, one) in enumerate(found.items())
+    ]
 
 
 def _describe_fit(one: ColumnDiagnosis, noise: Noise, smallest: float) -> str:

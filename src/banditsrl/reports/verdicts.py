@@ -107,23 +107,28 @@ def judge_log(noise: Noise, diagnoses: dict[str, LoggedDiagnosis]) -> list[Candi
     """Judge every candidate of a log."""
     smallest = min((d.error for d in diagnoses.values()), default=0.0)
     return [
-        CandidateVerdict(
-            index=k,
-            name=name,
-            dim=d.dim,
-            rank=d.rank,
-            error=d.error,
-            error_stderr=d.error_stderr,
-            realizable=d.realizable,
-            fit=_describe_logged_fit(d, noise, smallest),
-            played=tuple(d.played.tolist()),
-            greedy=tuple(d.greedy.tolist()),
-            played_rank=d.played_rank,
-            greedy_rank=d.greedy_rank,
-            L=d.L,
-        )
+        judge_logged(k, name, d, _describe_logged_fit(d, noise, smallest))
         for k, (name, d) in enumerate(diagnoses.items())
     ]
+
+
+def judge_logged(index: int, name: str, found: LoggedDiagnosis, fit: str) -> CandidateVerdict:
+    """Return the verdict on a candidate of a log, with words about how it fits."""
+    return CandidateVerdict(
+        index=index,
+        name=name,
+        dim=found.dim,
+        rank=found.rank,
+        error=found.error,
+        error_stderr=found.error_stderr,
+        realizable=found.realizable,
+        fit=fit,
+        played=tuple(found.played.tolist()),
+        greedy=tuple(found.greedy.tolist()),
+        played_rank=found.played_rank,
+        greedy_rank=found.greedy_rank,
+        L=found.L,
+    )
 
 
 def recommend(verdicts: Sequence[CandidateVerdict]) -> CandidateVerdict:
