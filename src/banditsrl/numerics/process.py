@@ -68,7 +68,8 @@ def silence_xla() -> None:
 def keep_live_objects_out_of_garbage_collection() -> None:
     """Have later garbage collections skip all objects that are alive now.
 
-    A process with JAX has half a million objects, and loky asks for a collection every second.
+    A process with JAX has half a million objects. A collection of all of them takes up to 200 ms,
+    during which no thread runs, and loky asks for one every second.
     """
     gc.collect()
     gc.freeze()

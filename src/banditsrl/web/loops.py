@@ -11,6 +11,7 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING
 
 from banditsrl.errors import InvalidArgument, NotFound
+from banditsrl.numerics.process import keep_live_objects_out_of_garbage_collection
 from banditsrl.web.refusals import Refusal
 
 if TYPE_CHECKING:
@@ -100,6 +101,7 @@ class Loops:
                     raise InvalidArgument(f"names of loops must differ, got {loop.name!r} twice")
                 loop.warm_up()
                 self._loops[loop.name] = loop
+            keep_live_objects_out_of_garbage_collection()  # one of them would take 200 ms
             self._ready.set()
         except Exception as error:
             self.failure = str(error)
