@@ -30,7 +30,7 @@ from banditsrl.numerics.precision import in_float64
 from banditsrl.numerics.process import use_compilation_cache
 from banditsrl.serving.compiled import compiled
 
-NICENESS = 19
+NICENESS = 10
 """Training gives way to deciding when both want a processor."""
 
 
