@@ -7,11 +7,11 @@ is good enough for that, and, if a gate is given, whether the target may replace
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from banditsrl.arguments import one_of, probability
+from banditsrl.arguments import check_range, one_of, probability
 from banditsrl.errors import InvalidArgument
 from banditsrl.estimation.estimators import ESTIMATORS, Estimate, estimate
 from banditsrl.evaluation.judgement import LOGGED, LogJudge, TargetJudgement, fit_model
@@ -159,7 +159,7 @@ def evaluate(
         estimators=names,
         targets=tuple(found),
         quality=quality,
-        gate=None if gate is None else judge.watch(gate, refusal=found[0].refusal, **known),
+        gate=None if gate is None else judge.watch(gate, judged=found[0], **known),
     )
 
 
@@ -172,6 +172,8 @@ def _check_request(
     if not words or not estimators:
         what = "estimators" if words else "targets"
         raise InvalidArgument(f"{what} must name at least one, got none.")
+    if reward_range is not None:
+        check_range(reward_range)
     if gate is None:
         return
     read_gate(gate)
@@ -191,9 +193,13 @@ def _judge_plain(
     found = []
     for index in range(len(targets)):
         judged = judge.judge(index, names, **settings)
-        if judged.refusal is None:
-            difference = judge.compare(index, names[0], **shared)
-            judged = TargetJudgement(**{**judged.__dict__, "difference": difference})
+        if judged.refusal is None and judge.reference_refusal is None:
+            judged = replace(judged, difference=judge.compare(index, names[0], **shared))
+        elif judged.refusal is None:
+            missing = f"No difference is given: {judge.reference_refusal}"
+            judged = replace(judged, warnings=(*judged.warnings, missing))
+        if judged.contradiction is not None:
+            judged = replace(judged, warnings=(*judged.warnings, judged.contradiction))
         found.append(judged)
     return found
 
@@ -210,13 +216,19 @@ def _describe_target(target: TargetJudgement) -> dict[str, Any]:
     difference = target.difference
     return {
         "name": target.name,
-        "estimates": {name: asdict(found) for name, found in target.estimates.items()},
-        "difference": None if difference is None else asdict(difference),
+        "estimates": {name: _describe_value(found) for name, found in target.estimates.items()},
+        "difference": None if difference is None else _describe_value(difference),
         "overlap": None if target.overlap is None else target.overlap.as_dict(),
         "refusal": target.refusal,
         "warnings": list(target.warnings),
         "notes": list(target.notes),
     }
+
+
+def _describe_value(found: Estimate) -> dict[str, Any]:
+    """Return an estimate; an interval that is empty has no ends."""
+    plain = {**asdict(found), "always_empty": found.always_empty}
+    return {**plain, "always_low": None, "always_high": None} if found.always_empty else plain
 
 
 def _to_plain(value: Any) -> Any:
