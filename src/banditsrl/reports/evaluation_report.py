@@ -6,7 +6,7 @@ is good enough for that, and, if a gate is given, whether the target may replace
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,7 @@ from typing import Any
 from banditsrl.arguments import check_range, one_of, probability
 from banditsrl.errors import InvalidArgument
 from banditsrl.estimation.estimators import ESTIMATORS, Estimate, estimate
+from banditsrl.estimation.reward_models import KINDS as REWARD_MODELS
 from banditsrl.evaluation.judgement import LOGGED, LogJudge, TargetJudgement, fit_model
 from banditsrl.evaluation.log_quality import LogQuality
 from banditsrl.evaluation.promotion_gate import GateRule, GateVerdict, read_gate
@@ -86,7 +87,7 @@ NESTED = ("logged", "targets", "quality", "gate")
 
 
 def evaluate(
-    log: Log,
+    log: Log | str | Path,
     targets: Sequence[str | Target] | str,
     *,
     against: str | Target = LOGGED,
@@ -98,11 +99,12 @@ def evaluate(
     gate: str | GateRule | None = None,
     seed: int = 0,
     progress: bool = False,
+    **reading: Any,
 ) -> Evaluation:
     """Say what targets would have earned on a log.
 
     Args:
-        log: The log, see `banditsrl.Log.read`.
+        log: The log, or a path or URL that `banditsrl.Log.read` can read.
         targets: Targets, or words that `make_target` reads; "replay:POLICY" lets a policy learn
             while it is judged.
         against: What targets are compared with; "logged" is the policy that wrote the log.
@@ -114,7 +116,8 @@ def evaluate(
         reward_model: Reward model, "ridge" or "portfolio".
         gate: "better:MARGIN" or "not-worse:MARGIN": whether the target may replace the reference.
         seed: Seed of what targets draw while they learn.
-        progress: Whether to show how far the log has been read.
+        progress: Whether to show how far learned targets and the reading of the log are.
+        **reading: How to read a path, as `Log.read` takes it: `action`, `reward`, `columns`, ...
 
     Example:
         >>> import numpy as np
@@ -132,9 +135,12 @@ def evaluate(
     """
     words = [targets] if isinstance(targets, str) else list(targets)
     names = tuple(one_of("estimators", name, list(ESTIMATORS)) for name in estimators)
+    one_of("reward_model", reward_model, REWARD_MODELS)
     _check_request(words, names, gate, reward_range)
-    plain = [_resolve(word, log, seed) for word in words if not _is_replay(word)]
-    reference = None if against == LOGGED else _resolve(against, log, seed)
+    log = _open(log, reading)
+    making: dict[str, Any] = {"seed": seed, "progress": progress}
+    plain = [_resolve(word, log, making) for word in words if not _is_replay(word)]
+    reference = None if against == LOGGED else _resolve(against, log, making)
     model = fit_model(log, names, kind=reward_model, seed=seed)
     judge = LogJudge(log, plain, reference=reference, model=model, progress=progress)
     quality, ends = judge.quality, reward_range or judge.quality.reward_range
@@ -208,8 +214,19 @@ def _is_replay(word: str | Target) -> bool:
     return isinstance(word, str) and word.partition(":")[0] == REPLAY
 
 
-def _resolve(word: str | Target, log: Log, seed: int) -> Target:
-    return make_target(word, log, seed=seed) if isinstance(word, str) else word
+def _open(log: Log | str | Path, reading: Mapping[str, Any]) -> Log:
+    """Return a log that is given, or the one at a path."""
+    if not isinstance(log, Log):
+        return Log.read(log, **reading)
+    if reading:
+        raise InvalidArgument(
+            f"log must be a path for the arguments {', '.join(reading)}, got a Log."
+        )
+    return log
+
+
+def _resolve(word: str | Target, log: Log, making: Mapping[str, Any]) -> Target:
+    return make_target(word, log, **making) if isinstance(word, str) else word
 
 
 def _describe_target(target: TargetJudgement) -> dict[str, Any]:
