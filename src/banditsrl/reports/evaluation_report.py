@@ -69,7 +69,7 @@ class Evaluation:
         """Return everything as plain JSON; a number that does not exist is null."""
         plain = {
             **{name: value for name, value in self.__dict__.items() if name not in NESTED},
-            "logged": asdict(self.logged),
+            "logged": _describe_value(self.logged),
             "targets": [_describe_target(target) for target in self.targets],
             "quality": self.quality.as_dict(),
             "gate": None if self.gate is None else self.gate.as_dict(),
