@@ -5,7 +5,7 @@ and the value received.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from numbers import Integral, Real
 from typing import Any
 
@@ -59,6 +59,15 @@ def at_least(name: str, value: object, low: float) -> float:
     if number < low:
         raise InvalidArgument(f"{name} must be at least {low:g}, got {value!r}.")
     return number
+
+
+def check_range(value: Any) -> tuple[float, float]:
+    """Return the least and the largest possible reward; they must be two numbers that increase."""
+    ends = tuple(value) if isinstance(value, Iterable) else (value,)
+    if len(ends) != 2 or not real("reward_range", ends[0]) < real("reward_range", ends[1]):
+        got = " ".join(f"{end:g}" if isinstance(end, int | float) else repr(end) for end in ends)
+        raise InvalidArgument(f"reward range must be LOW HIGH with LOW < HIGH, got {got}.")
+    return float(ends[0]), float(ends[1])
 
 
 def probability(name: str, value: object) -> float:

@@ -76,3 +76,75 @@ def test_a_broken_row_is_named_or_skipped(table: Path, tmp_path: Path) -> None:
     assert result.exit_code == 0
     assert "(1 row skipped)" in result.stdout
     assert "1 row was skipped" in result.stderr
+
+
+def test_an_action_that_is_not_named_is_refused_with_its_row(table: Path, tmp_path: Path) -> None:
+    lines = table.read_text().splitlines()
+    age, member, _, *rest = lines[7].split(",")
+    lines[7] = ",".join([age, member, "gren", *rest])
+    broken = tmp_path / "typo.csv"
+    broken.write_text("\n".join(lines) + "\n")
+    named = ("--target", "uniform", "--actions", "red,green,blue")
+    words = r"typo.csv: row 7: action must be one of red, green, blue, got 'gren'"
+    with pytest.raises(InvalidArgument, match=words):
+        run(broken, *named)
+    assert run(broken, *named, "--skip-bad").exit_code == 0
+    ways = ("--action", "offer", "--reward", "click", "--propensity", "p", "--actions")
+    call = ["doctor", str(broken), *ways, "red,green,blue"]
+    with pytest.raises(InvalidArgument, match=words):
+        CliRunner().invoke(app, call, catch_exceptions=False)
+
+
+def test_a_picture_in_a_folder_that_is_not_there_is_refused_before_any_work(
+    tmp_path: Path,
+) -> None:
+    """The log does not exist either, and nobody has looked for it yet."""
+    picture, log = str(tmp_path / "nowhere" / "values.png"), str(tmp_path / "none.csv")
+    for call in (["evaluate", log, "--target", "uniform"], ["doctor", log]):
+        with pytest.raises(InvalidArgument, match="--plot must be a file in a folder that exists"):
+            CliRunner().invoke(app, [*call, "--plot", picture], catch_exceptions=False)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--reward-range", "1", "0"), "reward range must be LOW HIGH with LOW < HIGH, got 1 0"),
+        (("--reward-model", "net"), "^--reward-model must be one of ridge, portfolio, got 'net'"),
+        (("--estimator", "best"), "^--estimator must be one of ips, "),
+        (("--gate", "better:0"), "^--reward-range must be given for a gate"),
+        (("--gate", "good"), "^--gate must be better:MARGIN"),
+        (("--level", "2"), "^--level must lie strictly between 0 and 1"),
+    ],
+)
+def test_errors_name_the_option_that_was_typed(
+    table: Path, words: tuple[str, ...], message: str
+) -> None:
+    with pytest.raises(InvalidArgument, match=message):
+        run(table, "--target", "uniform", *words)
+
+
+def test_a_version_needs_the_store_of_a_loop(table: Path) -> None:
+    with pytest.raises(InvalidArgument, match="'version:3' must come with the store of a loop"):
+        run(table, "--target", "version:3")
+
+
+def test_a_gate_on_propensities_that_do_not_fit_exits_with_its_status(
+    table: Path, tmp_path: Path
+) -> None:
+    lines = [line.rpartition(",")[0] for line in table.read_text().splitlines()[1:]]
+    lied = tmp_path / "lied.csv"
+    lied.write_text("\n".join(["age,member,offer,click,p", *(f"{one},0.9" for one in lines)]))
+    words = ("--target", "always:green", "--reward-range", "0", "1", "--gate", "not-worse:1")
+    result = run(lied, *words)
+    assert result.exit_code == 3
+    assert "The gate not-worse:1 stays shut: the weights of always:green average" in result.stdout
+
+
+def test_a_target_that_learns_says_how_far_it_is(table: Path) -> None:
+    columns = ("--action", "offer", "--reward", "click", "--propensity", "p")
+    call = ["evaluate", str(table), *columns, "--estimator", "snips"]
+    call += ["--target", "learned:linucb-disjoint"]
+    result = CliRunner().invoke(app, call, catch_exceptions=False)
+    assert "learned:linucb-disjoint: learning 4" in result.stderr
+    assert "for fold 3 of 3" in result.stderr
+    assert "fold" not in run(table, "--target", "learned:linucb-disjoint").stderr

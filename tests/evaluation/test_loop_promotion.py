@@ -16,6 +16,7 @@ from banditsrl.cli.commands import app
 from banditsrl.core.policy import State
 from banditsrl.errors import Conflict, InvalidArgument, NotFound
 from banditsrl.evaluation.loop_promotion import LoopVerdict, judge_version
+from banditsrl.live.decision_rows import to_bytes
 from banditsrl.live.fold import PendingTraining
 from banditsrl.live.loop_changes import start_training
 from banditsrl.live.loop_opening import find_config
@@ -146,6 +147,15 @@ def test_a_worse_version_is_not_promoted(store: Path) -> None:
     assert found["difference"] < 0
     with Loop.open(store, warm_up=False, learner=False) as loop:
         assert loop.status()["model"] == 2
+
+
+def test_a_gate_stays_shut_if_the_logged_laws_do_not_fit_the_plays(store: Path) -> None:
+    with contextlib.closing(open_store(store, create=False)) as opened, opened.write() as cursor:
+        cursor.execute("UPDATE decisions SET law = ?", (to_bytes(np.array([0.5, 0.5])),))
+    status, said = run("promote", str(store), "2", "--gate", "not-worse:0.9")
+    assert status == 3
+    assert "stays shut: the propensities do not fit the plays: " in said
+    assert "should have been played 150 times" in said
 
 
 def test_rounds_before_both_versions_existed_do_not_count(store: Path) -> None:

@@ -132,7 +132,7 @@ def test_rewards_outside_the_range_are_refused() -> None:
     gate = PromotionGate("better:0", reward_range=(0, 1))
     with pytest.raises(InvalidArgument, match=r"rewards must lie between 0 and 1, got 1\.5"):
         gate.add(np.ones(2), np.ones(2), np.array([0.0, 1.5]))
-    with pytest.raises(InvalidArgument, match="reward_range must be two numbers"):
+    with pytest.raises(InvalidArgument, match="must be LOW HIGH with LOW < HIGH, got 1 1"):
         PromotionGate("better:0", reward_range=(1, 1))
 
 

@@ -1,6 +1,7 @@
 """Are evaluations the numbers that the formulas give, with refusals where there is no number?"""
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -138,6 +139,27 @@ def test_the_range_of_the_log_is_assumed_if_none_is_given(log: Log) -> None:
     assumed = evaluate(log, ["uniform"], estimators=["ips"])
     assert (assumed.reward_range, assumed.range_is_given) == ((0.0, 1.0), False)
     assert "which is an assumption" in assumed.text()
+
+
+def test_a_path_is_read_as_a_log_is(log: Log, tmp_path: Path) -> None:
+    path = tmp_path / "rounds.parquet"
+    log.write(path)
+    plain = evaluate(log, "uniform", estimators=["ips"])
+    for given in (path, str(path)):
+        read = evaluate(given, "uniform", estimators=["ips"], actions=["red", "green", "blue"])
+        assert read.targets[0].estimates == plain.targets[0].estimates
+    with pytest.raises(InvalidArgument, match="log must be a path for the arguments actions"):
+        evaluate(log, "uniform", actions=["red"])
+
+
+def test_a_log_says_what_it_is(log: Log, tmp_path: Path) -> None:
+    assert repr(log) == "Log(arrays, 600 rounds)"
+    path = tmp_path / "rounds.parquet"
+    log.write(path)
+    read = Log.read(path)
+    assert repr(read) == f"Log({path}, not read yet)"
+    read.collect()
+    assert repr(read) == f"Log({path}, 600 rounds)"
 
 
 def test_requests_that_make_no_sense_are_refused(log: Log) -> None:

@@ -97,3 +97,41 @@ def test_phases_end_in_a_log_where_they_end_in_life(
     short = {name: values[:64] for name, values in log.items()}
     state, _ = banditsrl.warm_start(policy, KEY, **short)
     assert int(state.phase) == 6  # the last round ends a phase, which does not end twice
+
+
+def test_a_log_gives_the_same_agent_as_its_arrays() -> None:
+    rng = np.random.default_rng(4)
+    actions = rng.integers(2, size=60)
+    arrays = {
+        "contexts": rng.normal(size=(60, 3)),
+        "actions": actions,
+        "rewards": rng.random(60) + actions,
+        "propensities": rng.uniform(0.2, 0.9, size=60),
+    }
+    log, policy = banditsrl.Log.from_arrays(**arrays), make_policy_of_columns()
+    for weighting in ("none", "thinned"):
+        read = banditsrl.Agent.from_log(policy, log, weighting=weighting)
+        given = banditsrl.Agent.from_log(policy, **arrays, weighting=weighting)
+        assert (read.log_note, read.n_rounds) == (given.log_note, given.n_rounds)
+        for one, other in zip(
+            jax.tree.leaves(read.state), jax.tree.leaves(given.state), strict=True
+        ):
+            np.testing.assert_array_equal(one, other)
+
+
+def test_a_log_without_all_propensities_is_learned_without_weights_only() -> None:
+    known = np.full(20, 0.5)
+    known[3] = np.nan
+    rounds = {"contexts": np.ones((20, 3)), "actions": np.arange(20) % 2, "rewards": np.ones(20)}
+    log, policy = banditsrl.Log.from_arrays(**rounds, propensities=known), make_policy_of_columns()
+    assert banditsrl.Agent.from_log(policy, log).n_rounds == 20
+    with pytest.raises(InvalidArgument, match="propensities must be finite"):
+        banditsrl.Agent.from_log(policy, log, weighting="ips")
+    with pytest.raises(InvalidArgument, match="rewards must not be given beside a log"):
+        banditsrl.Agent.from_log(policy, log, rewards=rounds["rewards"])
+    with pytest.raises(InvalidArgument, match="contexts and actions must be given without a log"):
+        banditsrl.Agent.from_log(policy, rewards=rounds["rewards"])
+
+
+def make_policy_of_columns() -> banditsrl.Policy:
+    return banditsrl.make_policy("linucb-disjoint", banditsrl.Stream(n_columns=3, n_actions=2))

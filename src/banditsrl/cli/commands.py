@@ -198,9 +198,11 @@ def doctor(
     reward: options.RewardColumn = None,
     propensity: options.PropensityColumn = None,
     columns: options.ColumnNames = None,
+    actions: options.ActionNames = None,
     log_format: options.LogFormat = None,
 ) -> None:
     """Say which representation and which policy suit logged rounds or a problem, and why."""
+    options.check_plot(plot)
     examination = examine(
         file,
         progress=not as_json,
@@ -208,6 +210,7 @@ def doctor(
         reward=reward,
         propensity=propensity,
         columns=options.split_names(columns),
+        actions=options.split_names(actions),
         format=log_format,
     )
     if as_json:

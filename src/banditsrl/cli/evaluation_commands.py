@@ -10,12 +10,15 @@ from banditsrl.cli.console import print_message
 from banditsrl.cli.execution import print_json
 from banditsrl.cli.options import (
     ActionColumn,
+    ActionNames,
     AsJson,
     ColumnNames,
     LogFormat,
     PropensityColumn,
     Quiet,
     RewardColumn,
+    check_plot,
+    name_options,
     split_names,
 )
 
@@ -28,7 +31,8 @@ LogPath = Annotated[
     str,
     typer.Argument(
         metavar="LOG",
-        help="Log to judge by: Parquet, CSV, JSON lines, dsjson, VW text, or a loop's store.",
+        help="Log to judge by: Parquet, CSV, JSON lines, dsjson, VW text, .npz (Open Bandit), or a "
+        "loop's store.",
     ),
 ]
 TargetWords = Annotated[
@@ -78,6 +82,21 @@ LoopName = Annotated[str | None, typer.Option("--loop", help="Name of the loop i
 Seed = Annotated[int, typer.Option(help="Seed of what targets draw while they learn.", min=0)]
 
 
+TYPED = {
+    "targets": "--target",
+    "estimators": "--estimator",
+    "reward_model": "--reward-model",
+    "reward_range": "--reward-range",
+    "least_propensity": "--least-propensity",
+    "level": "--level",
+    "gate": "--gate",
+    "actions": "--actions",
+    "columns": "--columns",
+    "format": "--format",
+}
+"""Options by the names of the arguments that they become."""
+
+
 def add_evaluation_commands(app: typer.Typer) -> None:
     """Add the command to the command line."""
     app.command("evaluate")(evaluate)
@@ -103,6 +122,7 @@ def evaluate(
     reward: RewardColumn = None,
     propensity: PropensityColumn = None,
     columns: ColumnNames = None,
+    actions: ActionNames = None,
     loop: LoopName = None,
     seed: Seed = 0,
 ) -> None:
@@ -114,23 +134,25 @@ def evaluate(
     )
     from banditsrl.reports.evaluation_report import evaluate as judge  # noqa: PLC0415
 
+    check_plot(plot)
     given = {"action": action, "reward": reward, "propensity": propensity}
     names: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
-    chosen = split_names(columns)
-    log = Log.read(path, format=log_format, columns=chosen, loop=loop, skip_bad=skip_bad, **names)
-    found = judge(
-        log,
-        target,
-        against=against,
-        estimators=estimator or DEFAULT_ESTIMATORS,
-        level=level,
-        reward_range=reward_range,
-        least_propensity=least_propensity,
-        reward_model=reward_model,
-        gate=gate,
-        seed=seed,
-        progress=not quiet and not as_json,
-    )
+    names |= {"columns": split_names(columns), "actions": split_names(actions)}
+    with name_options(**TYPED):
+        log = Log.read(path, format=log_format, loop=loop, skip_bad=skip_bad, **names)
+        found = judge(
+            log,
+            target,
+            against=against,
+            estimators=estimator or DEFAULT_ESTIMATORS,
+            level=level,
+            reward_range=reward_range,
+            least_propensity=least_propensity,
+            reward_model=reward_model,
+            gate=gate,
+            seed=seed,
+            progress=not quiet and not as_json,
+        )
     if as_json:
         print_json(found.as_dict())
     else:

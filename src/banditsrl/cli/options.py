@@ -3,12 +3,15 @@
 To add an option, define its type here and use it as the type of a parameter in `commands.py`.
 """
 
+import contextlib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from banditsrl.cli.program import print_version
+from banditsrl.errors import InvalidArgument
 from banditsrl.experiments.figure_catalogue import FIGURES
 from banditsrl.policies.policy_catalogue import POLICIES
 from banditsrl.problems.problem_catalogue import PROBLEMS
@@ -131,6 +134,14 @@ ColumnNames = Annotated[
     str | None,
     typer.Option("--columns", help="Columns of a context, separated by commas. By default, all."),
 ]
+ActionNames = Annotated[
+    str | None,
+    typer.Option(
+        "--actions",
+        help="All actions, separated by commas; another one in the log is refused. By default, "
+        "those that the log contains.",
+    ),
+]
 LogFormat = Annotated[
     str | None,
     typer.Option(
@@ -170,6 +181,24 @@ DataFolder = Annotated[
     Path | None,
     typer.Option("--data-dir", help="Folder in which you keep downloaded data files."),
 ]
+
+
+def check_plot(path: Path | None) -> None:
+    """Refuse a file for a plot whose folder does not exist, before anything is computed."""
+    if path is not None and not path.parent.is_dir():
+        raise InvalidArgument(f"--plot must be a file in a folder that exists, got {path}.")
+
+
+@contextlib.contextmanager
+def name_options(**options: str) -> Iterator[None]:
+    """Let errors about arguments of these names speak of the options that a person typed."""
+    try:
+        yield
+    except InvalidArgument as error:
+        name, _, rest = str(error).partition(" ")
+        if name not in options:
+            raise
+        raise type(error)(f"{options[name]} {rest}") from None
 
 
 def split_names(words: str | None) -> list[str] | None:

@@ -31,7 +31,7 @@ import numpy as np
 from jax import Array
 from numpy.typing import NDArray
 
-from banditsrl.arguments import positive, probability, real
+from banditsrl.arguments import check_range, positive, probability
 from banditsrl.errors import InvalidArgument
 from banditsrl.estimation.mean_intervals import Interval
 from banditsrl.estimation.target_terms import TargetTerms
@@ -84,9 +84,7 @@ def check_bounds(
     terms: TargetTerms, reward_range: tuple[float, float], least_propensity: float | None
 ) -> KnownBounds:
     """Return the bounds, if all terms keep them."""
-    low, high = (real("reward_range", end) for end in reward_range)
-    if low >= high:
-        raise InvalidArgument(f"reward_range must increase, got ({low:g}, {high:g}).")
+    low, high = check_range(reward_range)
     slack = SLACK * (abs(low) + abs(high))
     outside = (terms.rewards < low - slack) | (terms.rewards > high + slack)
     if outside.any():

@@ -103,6 +103,11 @@ class Estimate:
     n: int
     effective_n: float
 
+    @property
+    def always_empty(self) -> bool:
+        """Whether no value fits the interval at all times, so that its assumptions do not hold."""
+        return self.always_low > self.always_high
+
 
 def estimate(
     name: str,

@@ -94,9 +94,10 @@ def compare(
     if known is not None:
         fixed = clip(fixed, (-known.spread, known.spread))
         always = always_difference(*pair, known, level=level, disagreement=disagreement)
-    if disagreement is not None and not disagreement.any():
-        fixed = Interval(0.0, 0.0)  # the targets are known to be the same
     size = min(effective_sample_size(terms.weights) for terms in pair)
+    if disagreement is not None and not disagreement.any():  # the targets are the same
+        zero, nothing = Interval(0.0, 0.0), np.zeros(len(first))
+        return make_estimate(name, nothing, fixed=zero, always=zero, size=size)
     return make_estimate(name, first - second, fixed=fixed, always=always, size=size)
 
 

@@ -81,6 +81,15 @@ class PropensityFit:
         return self.log_evidence > -math.log(self.level)
 
     @property
+    def contradicted(self) -> bool:
+        """Whether the propensities are wrong for sure, and not zero now and then without a word.
+
+        If only the propensity of the played action is logged, an action that is played too seldom
+        may have been impossible in some rounds, which the log does not say.
+        """
+        return self.rejected and (self.tested == "law" or self.observed > self.expected)
+
+    @property
     def p_value(self) -> float:
         """Smallest level at which the propensities are rejected, at most one."""
         return float(np.exp(-min(max(self.log_evidence, 0.0), SHOWN_EVIDENCE)))

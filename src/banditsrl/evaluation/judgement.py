@@ -22,7 +22,7 @@ from banditsrl.estimation.term_calibration import calibrate_terms
 from banditsrl.evaluation.learned_targets import LearnedTarget
 from banditsrl.evaluation.log_quality import LogQuality, QualityTally
 from banditsrl.evaluation.promotion_gate import GateRule, GateVerdict, PromotionGate
-from banditsrl.evaluation.quality_words import describe_overlap, refuse_log
+from banditsrl.evaluation.quality_words import describe_overlap, doubt_gate, refuse_log
 from banditsrl.evaluation.target_overlap import OverlapTally, TargetOverlap
 from banditsrl.evaluation.targets import Target
 from banditsrl.logs.log import Log, LogBatch
@@ -59,6 +59,17 @@ class TargetJudgement:
     refusal: str | None = None
     warnings: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+
+    @property
+    def contradiction(self) -> str | None:
+        """That no value fits an interval at all times, or None."""
+        found = [*self.estimates.values(), *([] if self.difference is None else [self.difference])]
+        if not any(one.always_empty for one in found):
+            return None
+        return (
+            f"No value of {self.name} fits all rounds (its interval at all times is empty), so the "
+            "propensities or the range of rewards are wrong."
+        )
 
 
 class LogJudge:
@@ -143,6 +154,13 @@ class LogJudge:
         value = estimate(DIRECT, blind, level=settings["level"])
         return replace(found, estimates={DIRECT: value}, notes=self._explain(index, [DIRECT]))
 
+    @property
+    def reference_refusal(self) -> str | None:
+        """Why nothing can be said about the reference, or None."""
+        if self._reference is None:
+            return None
+        return refuse_log(self.quality, self._tally.judge_target(self._overlaps[-1]))
+
     def compare(self, index: int, name: str, **settings: Any) -> Estimate:
         """Return the value of a target minus that of the reference."""
         apart = self._apart[index]
@@ -181,18 +199,25 @@ class LogJudge:
         *,
         reward_range: tuple[float, float],
         level: float,
-        refusal: str | None,
+        judged: TargetJudgement,
     ) -> GateVerdict:
-        """Return whether a gate lets the first target replace the reference."""
+        """Return whether a gate lets the first target, judged before, replace the reference."""
         target, terms = self._targets[0], self.terms[0]
         folds, n_folds = None, 1
         if isinstance(target, LearnedTarget):
             n_folds = len(target.folds)
             folds = fold_of(np.concatenate(self._rows), n_folds)
         watched = PromotionGate(gate, reward_range=reward_range, level=level, n_folds=n_folds)
+        refusal = judged.refusal or self.reference_refusal
         if refusal is None:
             watched.add(terms.weights, self._against.weights, terms.rewards, folds)
-        return watched.judge(refusal)
+        return watched.judge(refusal or self._doubt(judged))
+
+    def _doubt(self, judged: TargetJudgement) -> str | None:
+        """Return why the rounds refute what a gate assumes, or None."""
+        tallies = [self._overlaps[0], *([] if self._reference is None else [self._overlaps[-1]])]
+        doubts = (doubt_gate(self.quality, self._tally.judge_target(one)) for one in tallies)
+        return next((doubt for doubt in doubts if doubt is not None), judged.contradiction)
 
 
 def fit_model(log: Log, estimators: Sequence[str], *, kind: str, seed: int) -> CrossFitted | None:

@@ -5,6 +5,8 @@ all other folds, and its law on this fold is judged. So no round judges a policy
 and the estimate is that of a policy which has learned from (K - 1) / K of the log.
 """
 
+import sys
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -56,6 +58,7 @@ def learn_target(
     weighting: str = "none",
     most_learned: int = MOST_LEARNED,
     seed: int = 0,
+    progress: bool = False,
 ) -> LearnedTarget:
     """Return a policy that has learned from the log, cross-fitted.
 
@@ -69,6 +72,7 @@ def learn_target(
         weighting: How rows count while the policy learns, see `warm_start`.
         most_learned: Rounds to learn from at most, for each fold.
         seed: Seed of the policy's randomness.
+        progress: Whether to write a line on stderr for every fold.
     """
     adapted = as_policy(policy)
     n_actions, _ = check_sizes(adapted, log.schema.n_actions)
@@ -80,14 +84,25 @@ def learn_target(
         raise InvalidArgument(
             f"log must have rounds in at least two of {folds} folds, got {len(rounds.rows)} rounds."
         )
-    targets = []
+    title = f"learned:{adapted.display_name}" if name is None else name
+    targets, started = [], time.monotonic()
     for fold in range(folds):
+        if progress:
+            _say(title, fold, folds, sizes[fold], time.monotonic() - started)
         # The same capacity for every fold: then the training is compiled once.
         room = max(sizes) - sizes[fold]
         others = take_rows(rounds, mine != fold)
         state = _learn(adapted, others, fold=fold, room=room, weighting=weighting, seed=seed)
         targets.append(PolicyTarget(adapted, state, n_actions=n_actions, greedy=chosen, seed=seed))
-    return LearnedTarget(f"learned:{adapted.display_name}" if name is None else name, targets)
+    return LearnedTarget(title, targets)
+
+
+def _say(title: str, fold: int, folds: int, size: int, seconds: float) -> None:
+    """Write which fold is learned; the first one also takes the time to compile."""
+    so_far = f"{seconds:.0f} s so far" if fold else "its program is compiled first"
+    place = f"fold {fold + 1} of {folds}"
+    sys.stderr.write(f"{title}: learning {size:,} rounds for {place}, {so_far}\n")
+    sys.stderr.flush()
 
 
 def _learn(

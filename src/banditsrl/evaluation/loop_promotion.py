@@ -16,17 +16,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banditsrl.errors import InvalidArgument, NotFound
+from banditsrl.evaluation.log_quality import QualityTally
 from banditsrl.evaluation.loop_targets import open_version
 from banditsrl.evaluation.policy_targets import PolicyTarget
 from banditsrl.evaluation.promotion_gate import LEVEL, GateRule, GateVerdict, PromotionGate
-from banditsrl.evaluation.target_overlap import UNSUPPORTED_LIMIT, find_unsupported
+from banditsrl.evaluation.quality_words import doubt_gate
+from banditsrl.evaluation.target_overlap import UNSUPPORTED_LIMIT, OverlapTally, find_unsupported
 from banditsrl.live.decision_rows import SETTLED, WAITING, to_vector
 from banditsrl.live.encoder import make_mask
 from banditsrl.live.log_reader import read_position
 from banditsrl.live.loop_config import LoopConfig
-from banditsrl.live.loop_queries import find_deciding_model, list_models
+from banditsrl.live.loop_queries import find_deciding_model, list_models, read_revision
 from banditsrl.live.loop_store import LoopStore
-from banditsrl.logs.log import LogBatch
+from banditsrl.logs.log import LogBatch, LogSchema
+from banditsrl.logs.loop_logs import name_features
 
 ROWS_AT_ONCE = 1024
 
@@ -82,13 +85,22 @@ def judge_version(
     with store.read() as cursor:
         last = read_position(cursor, config.name)
     end = _find_end(store, config, first, last)
-    weigher = _Weigher(open_version(store.url, version, loop=config.name))
+    schema = LogSchema(_name_slots(store, config), name_features(config))
+    weigher = _Weigher(open_version(store.url, version, loop=config.name), QualityTally(schema))
     for batch, n_shadow in _iterate_rounds(store, config, first=first, end=end, model=current):
         weights = weigher.weigh(batch, n_shadow)
         watched.add(weights, np.ones_like(weights), batch.rewards)
     verdict = watched.judge(_refuse(version, current, weigher))
     shares = weigher.share, weigher.n_shadow
     return LoopVerdict(verdict, version, current, first, end, last, *shares)
+
+
+def _name_slots(store: LoopStore, config: LoopConfig) -> tuple[str, ...]:
+    """Return the names of all actions that a loop ever had, and of its spare slots."""
+    names = [f"slot {slot}" for slot in range(config.n_slots)]
+    for entry in read_revision(store, config)["actions"].values():
+        names[entry.slot] = entry.name
+    return tuple(names)
 
 
 def _find_start(store: LoopStore, config: LoopConfig, version: int, current: int) -> int:
@@ -120,6 +132,8 @@ class _Weigher:
     """Weighs the rounds of a log for one version, and counts what it could not have played."""
 
     target: PolicyTarget
+    tally: QualityTally
+    overlap: OverlapTally | None = None
     n: int = 0
     unsupported: float = 0.0
     n_shadow: int = 0
@@ -135,7 +149,16 @@ class _Weigher:
         self.n += len(law)
         self.n_shadow += n_shadow
         self.unsupported += float(find_unsupported(batch, law).sum())
-        return np.asarray(law[np.arange(len(law)), batch.actions] / batch.propensities)
+        members = self.tally.add(batch)
+        if self.overlap is None:
+            self.overlap = OverlapTally(self.target.name, law.shape[1], members.shape[1])
+        return self.overlap.add(batch, law, members)
+
+    def doubt(self) -> str | None:
+        """Return why the rounds refute the logged laws, or None."""
+        if self.overlap is None:
+            return None
+        return doubt_gate(self.tally.judge(), self.tally.judge_target(self.overlap))
 
 
 def _refuse(version: int, current: int, weigher: _Weigher) -> str | None:
@@ -148,7 +171,7 @@ def _refuse(version: int, current: int, weigher: _Weigher) -> str | None:
             "trained."
         )
     if weigher.share <= UNSUPPORTED_LIMIT:
-        return None
+        return weigher.doubt()
     reason = (
         "since in shadow mode the baseline plays one action for sure"
         if weigher.n_shadow

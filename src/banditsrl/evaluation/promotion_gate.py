@@ -13,6 +13,9 @@ bound is above the margin ("better") or above minus the margin ("not-worse"). A 
 not that good is let through with probability at most `level`, even if somebody looks after every
 round and asks again as often as they like. No reward model takes part, so none can be wrong.
 
+The same bet the other way round gives an upper bound. If it lies below the lower one, no difference
+fits the rounds: propensities or the range of rewards are wrong, and the gate stays shut.
+
 A candidate that learned from the other folds of the same log is another one in each fold. Then the
 capital is shared between the folds, and the verdict is valid for the log as a whole: it refutes
 that all of these candidates are not good enough.
@@ -24,7 +27,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from banditsrl.arguments import at_least, count, probability, real
+from banditsrl.arguments import at_least, check_range, count, probability
 from banditsrl.errors import InvalidArgument
 
 Floats = NDArray[np.float64]
@@ -88,6 +91,7 @@ class GateVerdict:
         n: Rounds that were counted.
         difference: Estimated value of the candidate minus that of the current policy.
         low: Lower bound of it, which holds after every round.
+        high: Upper bound of it, likewise; below the lower one if the assumptions do not hold.
         first_round: The round after which the gate was first open, or None.
         reward_range: Least and largest reward, which were known before.
         n_folds: Number of folds; with more than one, the verdict is valid for the whole log only.
@@ -100,6 +104,7 @@ class GateVerdict:
     n: int
     difference: float
     low: float
+    high: float
     first_round: int | None
     reward_range: tuple[float, float]
     n_folds: int = 1
@@ -117,7 +122,7 @@ class GateVerdict:
     def sentence(self) -> str:
         """The verdict for a person to read."""
         if self.refusal is not None:
-            return f"The gate {self.rule} stays shut: {self.refusal}"
+            return f"The gate {self.rule} stays shut: {_continue(self.refusal)}"
         verb = "is open" if self.promoted else "stays shut"
         return (
             f"The gate {self.rule} {verb}: from {self.n:,} rounds the difference is estimated as "
@@ -130,9 +135,15 @@ class GateVerdict:
         """Return the verdict as plain JSON; a number that does not exist is null."""
         plain: dict[str, Any] = {**self.__dict__, "rule": str(self.rule)}
         plain["reward_range"], plain["sentence"] = list(self.reward_range), self.sentence
-        for name in ("difference", "low"):
+        for name in ("difference", "low", "high"):
             plain[name] = plain[name] if np.isfinite(plain[name]) else None
         return plain
+
+
+def _continue(sentence: str) -> str:
+    """Return a sentence as it reads after a colon; it may begin with the name of a target."""
+    starts = ("The ", "No ", "Every ")
+    return sentence[0].lower() + sentence[1:] if sentence.startswith(starts) else sentence
 
 
 class PromotionGate:
@@ -160,14 +171,10 @@ class PromotionGate:
         n_folds: int = 1,
     ) -> None:
         self.rule, self.level = read_gate(rule), probability("level", level)
-        low, high = (real("reward_range", end) for end in reward_range)
-        if not low < high:
-            raise InvalidArgument(
-                f"reward_range must be two numbers, the smaller one first, got {reward_range!r}."
-            )
-        self._low, self._high = low, high
+        self._low, self._high = check_range(reward_range)
         self._n = np.zeros(count("n_folds", n_folds))
         self._wealth = np.zeros((n_folds, len(STAKES)))
+        self._against = np.zeros((n_folds, len(STAKES)))  # of bets that the candidate is worse
         self._sum, self._first = 0.0, 0
 
     def add(
@@ -186,12 +193,13 @@ class PromotionGate:
             folds: (n,) fold of each round; None if there is only one.
         """
         differences = self._compare(candidate, current, rewards)
-        won = self._bet(differences)
+        won, lost = self._bet(differences), self._bet(self._compare(current, candidate, rewards))
         self._note_first(won)
         for fold in range(len(self._n)):
-            mine = won if folds is None else won[folds == fold]
-            self._n[fold] += len(mine)
-            self._wealth[fold] += mine.sum(axis=0)
+            mine = slice(None) if folds is None else folds == fold
+            self._n[fold] += len(won[mine])
+            self._wealth[fold] += won[mine].sum(axis=0)
+            self._against[fold] += lost[mine].sum(axis=0)
         self._sum += float(differences.sum())
         return self.judge()
 
@@ -231,27 +239,42 @@ class PromotionGate:
         largest = capital.max(axis=1, keepdims=True)
         return np.asarray(np.log(np.exp(capital - largest).mean(axis=1)) + largest[:, 0])
 
-    def _is_open(self, difference: float) -> bool:
+    def _is_refuted(self, wealth: Floats, difference: float) -> bool:
         """Return whether a difference of at most this is refuted; folds share the capital."""
-        found = self._evidence(self._n, self._wealth, difference)
+        found = self._evidence(self._n, wealth, difference)
         return bool(np.logaddexp.reduce(found) - np.log(len(found)) > -np.log(self.level))
 
     def judge(self, refusal: str | None = None) -> GateVerdict:
         """Return the verdict after the rounds so far."""
         n = int(self._n.sum())
-        low, high = self._low - self._high, self._high - self._low
-        for _ in range(N_HALVINGS if n else 0):
-            middle = 0.5 * (low + high)
-            low, high = (middle, high) if self._is_open(middle) else (low, middle)
+        low, high = self._find_bound(self._wealth), -self._find_bound(self._against)
+        if refusal is None and low > high:
+            refusal = (
+                f"the difference would have to be at least {low:+.4g} and at most {high:+.4g}, "
+                "so the propensities or the range of rewards are wrong."
+            )
         return GateVerdict(
             rule=self.rule,
             level=self.level,
-            promoted=refusal is None and n > 0 and self._is_open(self.rule.threshold),
+            promoted=refusal is None and n > 0 and self._is_good_enough,
             n=n,
             difference=self._sum / n if n else float("nan"),
             low=low,
+            high=high,
             first_round=self._first or None,
             reward_range=(self._low, self._high),
             n_folds=len(self._n),
             refusal=refusal,
         )
+
+    @property
+    def _is_good_enough(self) -> bool:
+        return self._is_refuted(self._wealth, self.rule.threshold)
+
+    def _find_bound(self, wealth: Floats) -> float:
+        """Return the largest difference that is refuted, up to rounding."""
+        low, high = self._low - self._high, self._high - self._low
+        for _ in range(N_HALVINGS if self._n.any() else 0):
+            middle = 0.5 * (low + high)
+            low, high = (middle, high) if self._is_refuted(wealth, middle) else (low, middle)
+        return low

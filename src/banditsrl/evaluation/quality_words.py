@@ -9,9 +9,6 @@ from banditsrl.evaluation.target_overlap import FEW_ROUNDS, UNSUPPORTED_LIMIT, T
 if TYPE_CHECKING:
     from banditsrl.evaluation.log_quality import LogQuality
 
-FAR_FROM_ONE = 4.0
-"""Standard errors by which a mean weight may differ from one before it is called wrong."""
-
 HEAVY_LIMIT = 0.5
 """Share of the weight in the heaviest hundredth of the rounds that is called too large."""
 
@@ -72,10 +69,47 @@ def _refuse_propensities(quality: "LogQuality") -> str | None:
 def _refuse_target(quality: "LogQuality", overlap: TargetOverlap) -> str | None:
     if overlap.supported:
         return None
+    if overlap.unsupported <= UNSUPPORTED_LIMIT:
+        return _refuse_weights(overlap)
     reason = "" if not quality.n_certain else f" {_explain_certainty(quality)}."
     return (
         f"{overlap.target} plays what could not be played in {overlap.unsupported:.1%} of the "
         f"rounds, so the log cannot tell what it would have earned.{reason}"
+    )
+
+
+def _refuse_weights(overlap: TargetOverlap) -> str:
+    """Return why a mean weight far from one leaves nothing to say."""
+    name, mean = overlap.target, overlap.mean_weight
+    if mean == 0.0:
+        return f"No round of the log plays what {name} plays, so the log says nothing about it."
+    if mean > 1.0:
+        return (
+            f"The weights of {name} average {mean:.3f} and not one, so the propensities are wrong, "
+            "and the log cannot tell what it would have earned."
+        )
+    return (
+        f"The weights of {name} average {mean:.3f} and not one: about {1.0 - mean:.1%} of what it "
+        "plays could not be played (or propensities are wrong), so the log cannot tell what it "
+        "would have earned."
+    )
+
+
+def doubt_gate(quality: "LogQuality", overlap: TargetOverlap) -> str | None:
+    """Return why no gate may open although estimates can be given, or None."""
+    fit = describe_fit(quality)
+    if fit is not None:
+        return fit
+    return describe_weights(overlap)
+
+
+def describe_weights(overlap: TargetOverlap) -> str | None:
+    """Return how the weights of a target contradict the propensities, or None."""
+    if not overlap.weights_off:
+        return None
+    return (
+        f"The weights of {overlap.target} average {overlap.mean_weight:.3f} and not one: "
+        "propensities are wrong, or actions that it wants could not be played."
     )
 
 
@@ -151,12 +185,8 @@ def describe_overlap(quality: "LogQuality", overlap: TargetOverlap) -> list[str]
             f"{name} plays {overlap.never_tried:.1%} of its rounds where the log has no round of "
             f"that action (most of it: {overlap.never_tried_where})."
         )
-    off = abs(overlap.mean_weight - 1.0)
-    if off > FAR_FROM_ONE * overlap.mean_weight_error and off > 1e-9:
-        found.append(
-            f"The weights of {name} average {overlap.mean_weight:.3f} and not one: propensities "
-            "are wrong, or actions that it wants could not be played."
-        )
+    if (off := describe_weights(overlap)) is not None:
+        found.append(off)
     if overlap.effective_n < FEW_ROUNDS:
         found.append(
             f"For {name} the log is worth {overlap.effective_n:,.0f} rounds, so its estimates "

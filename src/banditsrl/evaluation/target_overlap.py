@@ -6,6 +6,7 @@ that a few rounds decide the estimate. The effective sample size (sum w)^2 / sum
 rounds of the target's own the log is worth.
 """
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,6 +26,9 @@ HEAVY = 0.01
 
 UNSUPPORTED_LIMIT = 0.01
 """A number is refused if the target wants what could not be played in a larger share of rounds."""
+
+FAR_FROM_ONE = 4.0
+"""Standard errors by which a mean weight may differ from one before it is called wrong."""
 
 FEW_ROUNDS = 100.0
 """Below this effective sample size an estimate is called weak."""
@@ -65,7 +69,33 @@ class TargetOverlap:
     @property
     def supported(self) -> bool:
         """Whether a number can be given at all."""
-        return self.n > 0 and self.unsupported <= UNSUPPORTED_LIMIT
+        return self.n > 0 and self.unsupported <= UNSUPPORTED_LIMIT and not self.misses_rounds
+
+    @property
+    def misses_rounds(self) -> bool:
+        """Whether weights show that the log cannot speak for the target's rounds.
+
+        Their mean estimates the share of its rounds that could be played. Without laws in the log
+        nothing else shows that some could not. Above one, propensities are wrong.
+        """
+        return self.weights_off and abs(self.mean_weight - 1.0) > UNSUPPORTED_LIMIT
+
+    @property
+    def weights_off(self) -> bool:
+        """Whether the weights average significantly away from one."""
+        off = abs(self.mean_weight - 1.0)
+        return off > FAR_FROM_ONE * max(self.mean_weight_error, self._expected_error) and off > 1e-9
+
+    @property
+    def _expected_error(self) -> float:
+        """Standard error that weights of this size have if their mean is one.
+
+        Where large weights are rare and too few of them came, the observed error is too small.
+        """
+        if not self.effective_n > 0.0:
+            return 0.0
+        size = self.n * self.mean_weight / self.effective_n  # sum of w^2 over sum of w
+        return math.sqrt(max(size - 1.0, 0.0) / self.n)
 
     def as_dict(self) -> dict[str, Any]:
         """Return all of it as plain JSON."""

@@ -8,7 +8,7 @@ policies that learn while they are judged, see `rejection_replay`.
 """
 
 from collections.abc import Callable
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -107,10 +107,17 @@ class TargetSource(NamedTuple):
     store: str | None
     loop: str | None
     seed: int
+    progress: bool
 
 
 def make_target(
-    words: str, log: Log, *, store: str | None = None, loop: str | None = None, seed: int = 0
+    words: str,
+    log: Log,
+    *,
+    store: str | None = None,
+    loop: str | None = None,
+    seed: int = 0,
+    progress: bool = False,
 ) -> Target:
     """Return the target that a text describes.
 
@@ -131,9 +138,10 @@ def make_target(
             log was read from.
         loop: Name of the loop in that store, if it has several.
         seed: Seed of what the target draws while it learns.
+        progress: Whether to say on stderr how far a target has learned.
     """
     kind, _, rest = str(words).partition(":")
-    return TARGET_KINDS[kind](rest, TargetSource(log, store, loop, seed))
+    return TARGET_KINDS[kind](rest, TargetSource(log, store, loop, seed, progress))
 
 
 TargetMaker = Callable[[str, TargetSource], Target]
@@ -162,9 +170,9 @@ def _make_logged(rest: str, source: TargetSource) -> Target:
 
 @TARGET_KINDS.named("learned")
 def _make_learned(rest: str, source: TargetSource) -> Target:
-    return learn_target(
-        read_policy(rest, source.log.schema), source.log, name=f"learned:{rest}", seed=source.seed
-    )
+    ways: dict[str, Any] = {"seed": source.seed, "progress": source.progress}
+    policy = read_policy(rest, source.log.schema)
+    return learn_target(policy, source.log, name=f"learned:{rest}", **ways)
 
 
 @TARGET_KINDS.named("state")
@@ -181,11 +189,16 @@ def _make_saved(rest: str, source: TargetSource) -> Target:
 def _make_version(rest: str, source: TargetSource) -> Target:
     if not rest.isdecimal():
         raise InvalidArgument(f"target 'version' must be version:N, got 'version:{rest}'.")
-    path, _, loop = source.log.name.partition(", loop ")  # how a log of a store is called
+    url, loop = source.log.store or (None, None)
+    if source.store is None and url is None:
+        raise InvalidArgument(
+            f"target 'version:{rest}' must come with the store of a loop as its log, got "
+            f"{source.log.name}."
+        )
     return open_version(
-        path if source.store is None else source.store,
+        source.store or str(url),
         int(rest),
-        loop=source.loop or loop or None,
+        loop=source.loop or loop,
         n_actions=source.log.schema.n_actions,
         seed=source.seed,
     )

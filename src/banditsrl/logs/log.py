@@ -184,7 +184,9 @@ class Log:
         laws = {"propensities": propensities, "pmf": pmf, "available": available}
         flags = {"certified": certified, "audited": audited}
         names: Any = {"n_actions": n_actions, "action_names": action_names, "columns": columns}
-        return cls(ArrayRows(**rounds, **laws, **flags, **names))
+        log = cls(ArrayRows(**rounds, **laws, **flags, **names))
+        log._n_rows = len(rewards)
+        return log
 
     @classmethod
     def from_obp(cls, feedback: Mapping[str, Any], *, position: int | None = None) -> "Log":
@@ -202,6 +204,18 @@ class Log:
     def name(self) -> str:
         """What the log is called in messages."""
         return self._source.name
+
+    def __repr__(self) -> str:
+        seen = "not read yet" if self._n_rows is None else f"{self._n_rows:,} rounds"
+        return f"Log({self.name}, {seen})"
+
+    @property
+    def store(self) -> tuple[str, str | None] | None:
+        """Address of the loop's store and name of the loop that was asked for; None for others."""
+        from banditsrl.logs.loop_logs import StoredRounds  # noqa: PLC0415
+
+        source = self._source
+        return (source.url, source.loop) if isinstance(source, StoredRounds) else None
 
     @property
     def schema(self) -> LogSchema:

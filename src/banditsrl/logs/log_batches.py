@@ -1,5 +1,7 @@
 """How are the batches of a log joined, and watched while they are read?"""
 
+import sys
+import time
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -9,6 +11,10 @@ from banditsrl.logs.log import LogBatch, LogSchema
 
 LONGEST_NAME = 40
 """Characters of the name of a log beside a bar; the last ones tell most."""
+
+
+LINE_SECONDS = 5.0
+"""Time between two lines, where no bar can be drawn."""
 
 
 def join_batches(batches: Sequence[LogBatch], schema: LogSchema) -> LogBatch:
@@ -50,14 +56,33 @@ def _no_rounds(schema: LogSchema) -> LogBatch:
     )
 
 
+def _write_lines(batches: Iterator[LogBatch], name: str, total: int | None) -> Iterator[LogBatch]:
+    n, written = 0, time.monotonic()
+    for batch in batches:
+        n += len(batch.rows)
+        if time.monotonic() - written > LINE_SECONDS:
+            written = time.monotonic()
+            of_all = "" if total is None else f" of {total:,}"
+            sys.stderr.write(f"{name[-LONGEST_NAME:]}: {n:,}{of_all} rounds\n")
+            sys.stderr.flush()
+        yield batch
+
+
 def show_progress(batches: Iterator[LogBatch], name: str, total: int | None) -> Iterator[LogBatch]:
-    """Pass batches on, and draw a bar on stderr that is removed at the end."""
+    """Pass batches on, and draw a bar on stderr that is removed at the end.
+
+    Where stderr is no terminal, a line is written every few seconds instead.
+    """
     from rich.console import Console  # noqa: PLC0415 - imported only if a bar is drawn
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield from _write_lines(batches, name, total)
+        return
     words = TextColumn("{task.description}")
     parts = (words, BarColumn(), MofNCompleteColumn(), TextColumn("rounds"), TimeElapsedColumn())
-    with Progress(*parts, console=Console(stderr=True), transient=True) as bar:
+    with Progress(*parts, console=console, transient=True) as bar:
         task = bar.add_task(name[-LONGEST_NAME:], total=total)
         for batch in batches:
             bar.advance(task, len(batch.rows))

@@ -18,7 +18,11 @@ from banditsrl.logs.loop_logs import (
     is_exported,
     read_exported,
 )
-from banditsrl.logs.obp_logs import read_feedback_file, write_feedback_file
+from banditsrl.logs.obp_logs import (
+    check_feedback_options,
+    read_feedback_file,
+    write_feedback_file,
+)
 from banditsrl.logs.table_logs import read_table, refuse_damage
 from banditsrl.logs.table_writing import write_csv, write_json_lines, write_parquet
 from banditsrl.logs.vw_text_logs import is_vw_text, read_vw_text, write_vw_text
@@ -64,6 +68,7 @@ def open_log(path: str | Path, format: str | None, options: LogOptions) -> LogSo
     if chosen == "vw":
         return read_vw_text(file, options)
     if chosen == "obp":
+        check_feedback_options(options)
         return read_feedback_file(file, position=options.position)
     if chosen != "csv" and is_exported(_list_columns(file, chosen)):
         return read_exported(file, chosen, options)

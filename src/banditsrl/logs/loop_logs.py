@@ -62,13 +62,13 @@ class StoredRounds:
     """
 
     def __init__(self, url: str, options: LogOptions) -> None:
-        self._url, self._options = url, options
+        self.url, self.loop, self._options = url, options.loop, options
         with_loop = "" if options.loop is None else f", loop {options.loop}"
         self.name = f"{url.partition('?')[0].rpartition('@')[2]}{with_loop}"  # without a password
 
     @cached_property
     def _config(self) -> LoopConfig:
-        store = open_store(self._url, create=False)
+        store = open_store(self.url, create=False)
         try:
             return find_config(store, self._options.loop)
         finally:
@@ -77,7 +77,7 @@ class StoredRounds:
     @cached_property
     def schema(self) -> LogSchema:
         """All actions that the loop ever had, and the columns of its rows."""
-        store = open_store(self._url, create=False)
+        store = open_store(self.url, create=False)
         try:
             table = read_revision(store, self._config)["actions"]
         finally:
@@ -88,7 +88,7 @@ class StoredRounds:
     def batches(self, skipped: SkippedRows) -> Iterator[LogBatch]:
         """Yield all settled decisions, in the order of the log."""
         schema, counted = self.schema, skipped if self._options.skip_bad else None
-        store = open_store(self._url, create=False)
+        store = open_store(self.url, create=False)
         try:
             for rows in _iterate_settled(store, self._config.name):
                 batch, broken = _make_batch(rows, schema)

@@ -25,6 +25,7 @@ from banditsrl.errors import InvalidArgument, InvalidType
 from banditsrl.logs.array_logs import ArrayRows
 from banditsrl.logs.line_blocks import open_file
 from banditsrl.logs.log import Log
+from banditsrl.logs.log_options import LogOptions
 
 DAMAGES = (
     *(ValueError, KeyError, EOFError, NotImplementedError),
@@ -154,3 +155,12 @@ def write_feedback_file(stream: BinaryIO, log: Log) -> int:
     }
     np.savez(stream, **known)
     return int(feedback["n_rounds"])
+
+
+def check_feedback_options(options: LogOptions) -> None:
+    """Refuse options that have no meaning for an Open Bandit log."""
+    if options.columns is not None or options.actions is not None:
+        raise InvalidArgument(
+            "columns and actions must not be given for an Open Bandit log, which numbers its own, "
+            "got some."
+        )

@@ -63,7 +63,7 @@ def _draw_values(axis: Any, found: "Evaluation", rows: list[Row]) -> None:
             ((value.always_low, value.always_high), 1.0),
             ((value.low, value.high), 3.5),
         ):
-            if np.isinf(ends).all():
+            if np.isinf(ends).all() or ends[0] > ends[1]:  # unknown, or empty
                 continue
             clipped = np.clip(ends, low, high)
             axis.plot(clipped, [place, place], "-", color=LIGHT[colour], lw=width, alpha=0.65)
@@ -84,7 +84,8 @@ def _find_limits(rows: list[Row]) -> tuple[float, float]:
     ends = [end for v in values for end in (v.low, v.high, v.value) if np.isfinite(end)]
     low, high = min(ends), max(ends)
     room = 0.5 * (high - low) or 0.1
-    always = [end for v in values for end in (v.always_low, v.always_high) if np.isfinite(end)]
+    whole = [v for v in values if not v.always_empty]
+    always = [end for v in whole for end in (v.always_low, v.always_high) if np.isfinite(end)]
     wide_low, wide_high = min([low, *always]), max([high, *always])
     margin = 0.04 * (high - low) or 0.02
     return max(low - room, wide_low) - margin, min(high + room, wide_high) + margin

@@ -6,14 +6,15 @@ is good enough for that, and, if a gate is given, whether the target may replace
 """
 
 import math
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from banditsrl.arguments import one_of, probability
+from banditsrl.arguments import check_range, one_of, probability
 from banditsrl.errors import InvalidArgument
 from banditsrl.estimation.estimators import ESTIMATORS, Estimate, estimate
+from banditsrl.estimation.reward_models import KINDS as REWARD_MODELS
 from banditsrl.evaluation.judgement import LOGGED, LogJudge, TargetJudgement, fit_model
 from banditsrl.evaluation.log_quality import LogQuality
 from banditsrl.evaluation.promotion_gate import GateRule, GateVerdict, read_gate
@@ -68,7 +69,7 @@ class Evaluation:
         """Return everything as plain JSON; a number that does not exist is null."""
         plain = {
             **{name: value for name, value in self.__dict__.items() if name not in NESTED},
-            "logged": asdict(self.logged),
+            "logged": _describe_value(self.logged),
             "targets": [_describe_target(target) for target in self.targets],
             "quality": self.quality.as_dict(),
             "gate": None if self.gate is None else self.gate.as_dict(),
@@ -86,7 +87,7 @@ NESTED = ("logged", "targets", "quality", "gate")
 
 
 def evaluate(
-    log: Log,
+    log: Log | str | Path,
     targets: Sequence[str | Target] | str,
     *,
     against: str | Target = LOGGED,
@@ -98,11 +99,12 @@ def evaluate(
     gate: str | GateRule | None = None,
     seed: int = 0,
     progress: bool = False,
+    **reading: Any,
 ) -> Evaluation:
     """Say what targets would have earned on a log.
 
     Args:
-        log: The log, see `banditsrl.Log.read`.
+        log: The log, or a path or URL that `banditsrl.Log.read` can read.
         targets: Targets, or words that `make_target` reads; "replay:POLICY" lets a policy learn
             while it is judged.
         against: What targets are compared with; "logged" is the policy that wrote the log.
@@ -114,7 +116,8 @@ def evaluate(
         reward_model: Reward model, "ridge" or "portfolio".
         gate: "better:MARGIN" or "not-worse:MARGIN": whether the target may replace the reference.
         seed: Seed of what targets draw while they learn.
-        progress: Whether to show how far the log has been read.
+        progress: Whether to show how far learned targets and the reading of the log are.
+        **reading: How to read a path, as `Log.read` takes it: `action`, `reward`, `columns`, ...
 
     Example:
         >>> import numpy as np
@@ -132,9 +135,12 @@ def evaluate(
     """
     words = [targets] if isinstance(targets, str) else list(targets)
     names = tuple(one_of("estimators", name, list(ESTIMATORS)) for name in estimators)
+    one_of("reward_model", reward_model, REWARD_MODELS)
     _check_request(words, names, gate, reward_range)
-    plain = [_resolve(word, log, seed) for word in words if not _is_replay(word)]
-    reference = None if against == LOGGED else _resolve(against, log, seed)
+    log = _open(log, reading)
+    making: dict[str, Any] = {"seed": seed, "progress": progress}
+    plain = [_resolve(word, log, making) for word in words if not _is_replay(word)]
+    reference = None if against == LOGGED else _resolve(against, log, making)
     model = fit_model(log, names, kind=reward_model, seed=seed)
     judge = LogJudge(log, plain, reference=reference, model=model, progress=progress)
     quality, ends = judge.quality, reward_range or judge.quality.reward_range
@@ -159,7 +165,7 @@ def evaluate(
         estimators=names,
         targets=tuple(found),
         quality=quality,
-        gate=None if gate is None else judge.watch(gate, refusal=found[0].refusal, **known),
+        gate=None if gate is None else judge.watch(gate, judged=found[0], **known),
     )
 
 
@@ -172,6 +178,8 @@ def _check_request(
     if not words or not estimators:
         what = "estimators" if words else "targets"
         raise InvalidArgument(f"{what} must name at least one, got none.")
+    if reward_range is not None:
+        check_range(reward_range)
     if gate is None:
         return
     read_gate(gate)
@@ -191,9 +199,13 @@ def _judge_plain(
     found = []
     for index in range(len(targets)):
         judged = judge.judge(index, names, **settings)
-        if judged.refusal is None:
-            difference = judge.compare(index, names[0], **shared)
-            judged = TargetJudgement(**{**judged.__dict__, "difference": difference})
+        if judged.refusal is None and judge.reference_refusal is None:
+            judged = replace(judged, difference=judge.compare(index, names[0], **shared))
+        elif judged.refusal is None:
+            missing = f"No difference is given: {judge.reference_refusal}"
+            judged = replace(judged, warnings=(*judged.warnings, missing))
+        if judged.contradiction is not None:
+            judged = replace(judged, warnings=(*judged.warnings, judged.contradiction))
         found.append(judged)
     return found
 
@@ -202,21 +214,38 @@ def _is_replay(word: str | Target) -> bool:
     return isinstance(word, str) and word.partition(":")[0] == REPLAY
 
 
-def _resolve(word: str | Target, log: Log, seed: int) -> Target:
-    return make_target(word, log, seed=seed) if isinstance(word, str) else word
+def _open(log: Log | str | Path, reading: Mapping[str, Any]) -> Log:
+    """Return a log that is given, or the one at a path."""
+    if not isinstance(log, Log):
+        return Log.read(log, **reading)
+    if reading:
+        raise InvalidArgument(
+            f"log must be a path for the arguments {', '.join(reading)}, got a Log."
+        )
+    return log
+
+
+def _resolve(word: str | Target, log: Log, making: Mapping[str, Any]) -> Target:
+    return make_target(word, log, **making) if isinstance(word, str) else word
 
 
 def _describe_target(target: TargetJudgement) -> dict[str, Any]:
     difference = target.difference
     return {
         "name": target.name,
-        "estimates": {name: asdict(found) for name, found in target.estimates.items()},
-        "difference": None if difference is None else asdict(difference),
+        "estimates": {name: _describe_value(found) for name, found in target.estimates.items()},
+        "difference": None if difference is None else _describe_value(difference),
         "overlap": None if target.overlap is None else target.overlap.as_dict(),
         "refusal": target.refusal,
         "warnings": list(target.warnings),
         "notes": list(target.notes),
     }
+
+
+def _describe_value(found: Estimate) -> dict[str, Any]:
+    """Return an estimate; an interval that is empty has no ends."""
+    plain = {**asdict(found), "always_empty": found.always_empty}
+    return {**plain, "always_low": None, "always_high": None} if found.always_empty else plain
 
 
 def _to_plain(value: Any) -> Any:

@@ -12,6 +12,9 @@ if TYPE_CHECKING:
 
 HEADINGS = ("target", "estimator", "value", "interval", "at all times", "worth")
 
+EMPTY = "none fits"
+"""What is written for an interval at all times that holds no value; a sentence explains it."""
+
 SHOWN_ACTIONS = 8
 """Actions whose counts are shown in the text."""
 
@@ -72,7 +75,9 @@ def _write_row(name: str, estimator: str, value: Estimate) -> tuple[str, ...]:
         estimator,
         format_number(value.value, value.stderr),
         _write_interval(value.low, value.high, value.stderr),
-        _write_interval(value.always_low, value.always_high, value.stderr),
+        EMPTY
+        if value.always_empty
+        else _write_interval(value.always_low, value.always_high, value.stderr),
         f"{value.effective_n:,.0f}",
     )
 
@@ -99,15 +104,19 @@ def _describe_target(found: "Evaluation", target: TargetJudgement) -> list[str]:
     if target.refusal is not None:
         lines.append(f"{target.name}: {target.refusal}")
     if target.difference is not None:
-        lines.append(_describe_difference(found, target.name, target.difference))
+        lines.append(_describe_difference(found, target, target.difference))
     return [*lines, *(f"! {sentence}" for sentence in target.warnings)]
 
 
-def _describe_difference(found: "Evaluation", name: str, difference: Estimate) -> str:
-    low, high, error = difference.low, difference.high, difference.stderr
+def _describe_difference(found: "Evaluation", target: TargetJudgement, difference: Estimate) -> str:
+    name, low, high, error = target.name, difference.low, difference.high, difference.stderr
+    if low == high == 0.0:
+        return f"{name} minus {found.reference}: 0, since they play the same."
     verdict = "so the log cannot tell which one is better"
     if low > 0 or high < 0:
         verdict = f"so it {'earns more' if low > 0 else 'earns less'}"
+    if found.quality.fit.contradicted or target.contradiction is not None:
+        verdict = "but what this assumes does not hold, so nothing follows"
     ends = f"{format_number(low, error)} to {format_number(high, error)}"
     return (
         f"{name} minus {found.reference}: {format_number(difference.value, error)} "

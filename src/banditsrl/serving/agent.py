@@ -38,6 +38,7 @@ from banditsrl.serving.agent_rounds import draw_rounds, summarise_agent, tabulat
 from banditsrl.serving.bound_watch import BoundWatch
 from banditsrl.serving.compiled import compiled
 from banditsrl.serving.log_weights import LARGEST_WEIGHT
+from banditsrl.serving.logged_rows import LoggedRows, choose_rounds
 from banditsrl.serving.warm_start import learn_log
 
 if TYPE_CHECKING:
@@ -103,10 +104,11 @@ class Agent(Displayed):
     def from_log(
         cls,
         policy: AnyPolicy,
+        log: LoggedRows | None = None,
         *,
-        contexts: Any,
-        actions: Any,
-        rewards: Any,
+        contexts: Any = None,
+        actions: Any = None,
+        rewards: Any = None,
         propensities: Any = None,
         weighting: str = "none",
         largest_weight: float = LARGEST_WEIGHT,
@@ -114,14 +116,14 @@ class Agent(Displayed):
     ) -> "Agent":
         """Return an agent that has already learned from logged rounds.
 
-        `warm_start` describes the arguments; `agent.log_note` says what bias remains.
+        The rounds are those of a `banditsrl.Log`, or arrays. `warm_start` describes the other
+        arguments; `agent.log_note` says what bias remains.
         """
         agent = cls(policy, seed=seed)
-        log = {"contexts": contexts, "actions": actions, "rewards": rewards}
-        weights = {"propensities": propensities, "weighting": weighting}
-        state, history, note = learn_log(
-            agent._policy, agent._memory.key, **log, **weights, largest_weight=largest_weight
-        )
+        arrays = {"contexts": contexts, "actions": actions, "rewards": rewards}
+        rounds = choose_rounds(log, {**arrays, "propensities": propensities}, weighting)
+        ways: Any = {"weighting": weighting, "largest_weight": largest_weight}
+        state, history, note = learn_log(agent._policy, agent._memory.key, **rounds, **ways)
         n = int(history.n)
         memory = agent._memory._replace(state=state, n=np.asarray(n, dtype=np.int64))
         if agent._keeps_history:
