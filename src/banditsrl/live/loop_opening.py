@@ -6,13 +6,14 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from banditsrl.errors import Conflict, InvalidArgument, NotFound
-from banditsrl.live.decision_rows import write_json
+from banditsrl.live.decision_rows import write_json_in_order
 from banditsrl.live.fold import Fold, ModelSource
 from banditsrl.live.log_reader import iterate_changes, read_position
 from banditsrl.live.loop_config import LoopConfig, read_config
 from banditsrl.live.loop_store import LoopStore
 from banditsrl.live.programs import Programs
 from banditsrl.live.state_bytes import describe_build
+from banditsrl.registry import guess_at
 
 Progress = Callable[[int, int, float], None]
 """Called now and then with the position reached, the last one, and an estimate of seconds left."""
@@ -22,7 +23,9 @@ REPORT_SECONDS = 1.0
 
 def create_loop(store: LoopStore, config: LoopConfig, now: float) -> None:
     """Write a new loop into a store; a name that is taken is refused."""
-    document = write_json(dict(config.document))
+    # The order of the columns is that of the encoded rows, and the order of the actions is that of
+    # their slots.
+    document = write_json_in_order(dict(config.document))
     with store.write() as cursor:
         made = cursor.execute(  # two servers may try it at the same time
             "INSERT INTO loops (name, config, position, revision, mode, waiting) "
@@ -55,7 +58,7 @@ def find_config(store: LoopStore, name: str | None) -> LoopConfig:
     with store.read() as cursor:
         found = cursor.execute("SELECT config FROM loops WHERE name = ?", (chosen,))
     if not found:
-        raise NotFound(f"There is no loop named {chosen!r} in this store.")
+        raise NotFound(f"There is no loop named {chosen!r} in this store{guess_at(chosen, names)}")
     return read_config(json.loads(found[0][0]))
 
 
