@@ -20,6 +20,9 @@ Progress = Callable[[int, int, float], None]
 
 REPORT_SECONDS = 1.0
 
+COMPILING_ROUNDS = 3
+"""Rounds at the start of a replay during which programs may be compiled."""
+
 
 def create_loop(store: LoopStore, config: LoopConfig, now: float) -> None:
     """Write a new loop into a store; a name that is taken is refused."""
@@ -90,11 +93,15 @@ def catch_up(
     """Return what is known at the end of the log, or at position `last`."""
     with store.read() as cursor:
         end = read_position(cursor, loop) if last is None else last
-    began, reported, first = time.monotonic(), time.monotonic(), fold.position
+    began = reported = 0.0
+    first, n_compiled = fold.position, 0
     for record in iterate_changes(store, loop, fold.position, end):
         fold = fold.apply(record, programs, models)
         now = time.monotonic()
-        if progress is not None and now - reported > REPORT_SECONDS:
+        if n_compiled < COMPILING_ROUNDS:  # their time says nothing about the rest
+            n_compiled += record.learned is not None
+            began, reported, first = now, now, fold.position
+        elif progress is not None and now - reported > REPORT_SECONDS:
             reported = now
             share = (fold.position - first) / max(end - first, 1)
             progress(fold.position, end, (now - began) * (1.0 - share) / share)

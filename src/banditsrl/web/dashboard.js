@@ -104,7 +104,9 @@
   function showTrust(trust) {
     const box = place("trust");
     box.hidden = false;
-    box.className = `status ${trust.withdrawn || trust.n_audits === 0 ? "open" : "done"}`;
+    const unproved = trust.n_audits === 0 && trust.counts.certified > 0;
+    const kind = trust.withdrawn || unproved ? " open" : trust.n_audits ? " done" : "";
+    box.className = `status${kind}`;
     box.dataset.withdrawn = String(trust.withdrawn);
     box.textContent = trust.sentence;
     place("worth-sentence").textContent = trust.withdrawn
