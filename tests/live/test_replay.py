@@ -128,7 +128,7 @@ def test_the_time_left_is_not_judged_by_the_rounds_that_compile(
     replay: Replay, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The first records take 100 seconds each and the others half a second."""
-    moments = itertools.accumulate([100.0] * 5 + [0.5] * 10_000)
+    moments = itertools.accumulate([100.0] * 3 + [0.5] * 10_000)
     clock = SimpleNamespace(monotonic=lambda: next(moments))
     monkeypatch.setattr("banditsrl.live.loop_opening.time", clock)
     reported: list[tuple[int, int, float]] = []
