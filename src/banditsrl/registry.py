@@ -37,6 +37,17 @@ def find_nearest(word: str, names: Iterable[str]) -> list[str]:
     )
 
 
+def guess_at(word: object, names: Iterable[str]) -> str:
+    """Return how a sentence about an unknown word ends: with the nearest name, if there is one.
+
+    Example:
+        >>> guess_at("reed", ["red", "green"]), guess_at("7", ["red", "green"])
+        ("; did you mean 'red'?", '.')
+    """
+    near = find_nearest(str(word), names)
+    return f"; did you mean {' or '.join(map(repr, near))}?" if near else "."
+
+
 class Registry(Generic[T]):
     """Names of one kind of object (problems, policies, losses, figures).
 

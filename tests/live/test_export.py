@@ -8,8 +8,10 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+from typer.testing import CliRunner
 
 from banditsrl import Loop
+from banditsrl.cli.commands import app
 from banditsrl.errors import Conflict, InvalidArgument, NotFound
 from banditsrl.live.loop_opening import find_config
 from banditsrl.live.replay import Replay
@@ -71,7 +73,7 @@ def test_an_import_is_learned_from_once(loop: Loop, tmp_path: Path, ending: str)
     with Loop.create(tmp_path / "other.db", CONFIG, warm_up=False) as other:
         assert other.import_decisions(out) == 12
         assert other.import_decisions(out) == 0
-        assert (other.status()["rounds"], other.status()["waiting"]) == (9, 0)
+        assert (other.status()["rounds"], other.status()["waiting"]) == (9, 3)
         assert other.outcome("id 3")["value"] == 0.3
         assert other.decision("id 3").pmf == loop.decision("id 3").pmf
         theirs, ours = other._engine.fold.state, loop._engine.fold.state
@@ -114,6 +116,28 @@ def test_an_erased_context_is_gone_and_what_was_learned_stays(loop: Loop, path: 
     store.close()
     assert found.differences == []
     assert found.decisions == 1  # what was before the erasure cannot be computed again
+    assert (found.passed, found.erased > 0, found.first > 0) == (True, True, True)
+    assert (
+        f"no difference in 1 decisions, 0 trainings and 0 snapshots. {found.first} of {found.last} "
+        f"positions could not be checked: contexts were erased up to position {found.erased}."
+    ) in str(found)
+
+
+def test_a_verification_that_checks_nothing_is_no_pass(loop: Loop, path: Path) -> None:
+    loop.erase(["id 0"])
+    store = open_store(path, create=False)
+    replay = Replay(store, find_config(store, None))
+    found = replay.verify()
+    replay.close()
+    store.close()
+    assert (found.checked, found.n_differences, found.passed) == (0, 0, False)
+    assert str(found) == (
+        f"Nothing could be verified of 'offers'. {found.first} of {found.last} positions could not "
+        f"be checked: contexts were erased up to position {found.erased}."
+    )
+    result = CliRunner().invoke(app, ["loop", "verify", str(path), "--quiet"])
+    assert result.exit_code == 1
+    assert "Nothing could be verified of 'offers'." in result.stdout
 
 
 def test_contexts_can_be_erased_after_the_first_model_was_put_back(loop: Loop) -> None:
@@ -133,13 +157,36 @@ def test_a_reward_of_a_decision_that_was_imported_without_one_does_not_count(
 ) -> None:
     out = tmp_path / "log.jsonl"
     loop.export(out)
-    with Loop.create(tmp_path / "other.db", CONFIG, warm_up=False) as other:
+    rows = [{**json.loads(line), "status": "expired"} for line in out.read_text().splitlines()]
+    out.write_text("\n".join(json.dumps(row) for row in rows))
+    config = {**CONFIG, "reward": {"wait": 3600}}
+    with Loop.create(tmp_path / "other.db", config, warm_up=False) as other:
         other.import_decisions(out)
         settled = other.reward("id 10", 1.0)
         assert (settled.counted, settled.reason) == (
             False,
             "The decision was closed without a reward.",
         )
+
+
+def test_a_decision_that_waited_for_its_reward_waits_after_an_import_too(
+    loop: Loop, tmp_path: Path
+) -> None:
+    out = tmp_path / "log.jsonl"
+    shown = loop.decide({"age": 0.5}, id="later", deferred=True)
+    loop.export(out)
+    made = loop.decision("id 10").time
+    for wait, deadline in ((None, None), (3600, made + 3600)):
+        config = {**CONFIG, "reward": {"wait": wait}}
+        with Loop.create(tmp_path / f"{wait}.db", config, warm_up=False) as other:
+            assert other.import_decisions(out) == 13
+            found = other.outcome("id 10")
+            assert (found["status"], found["deadline"]) == ("waiting", deadline)
+            assert other.reward("id 10", 1.0).reason == "The reward counts."
+            other.flush()
+            assert (other.status()["rounds"], other.status()["waiting"]) == (10, 2)
+            assert other.outcome(shown.id)["status"] == "deferred"
+            assert other.activate(shown.id).reason == "The decision is active."
 
 
 def test_columns_of_actions_cannot_be_imported(loop: Loop, tmp_path: Path) -> None:

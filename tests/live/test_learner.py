@@ -89,6 +89,46 @@ def test_a_training_is_published_and_can_be_put_back(loop: Loop) -> None:
     wait_until(lambda: loop.status()["model"] > 1)
 
 
+@pytest.mark.parametrize(
+    ("policy", "near"),
+    [
+        ({"policy": "glrt-linucb"}, 1e-8),
+        ({"policy": "glrt-linucb", "audit": 0.05}, 1e-8),
+        ({"policy": "linucb-disjoint"}, 0.1),  # each training chooses the penalty afresh
+    ],
+)
+def test_the_first_training_after_a_rollback_starts_at_once_on_all_rounds(
+    tmp_path: Path, policy: dict[str, Any], near: float
+) -> None:
+    """What is known is that of a loop without the rollback, and no further round was needed."""
+    path = tmp_path / "offers.db"
+    with Loop.create(path, {**CONFIG, **policy}, warm_up=False) as loop:
+        play(loop, 70)
+        wait_until(lambda: loop.status()["model"] >= 1 and not loop.status()["training"])
+        trained, rows = loop.status()["model"], [[-1.0], [0.5], [2.0]]
+        contexts = [loop._engine.encoder.encode({"age": age}, []) for (age,) in rows]
+
+        def predict() -> list[Any]:
+            state = loop._engine.fold.state
+            return [loop._engine.programs.predict(state, context) for context in contexts]
+
+        before = predict()
+        loop.promote(0)
+        assert np.abs(np.asarray(predict()) - before).max() > 0.2
+        loop.resume()
+        wait_until(lambda: loop.status()["model"] > trained)
+        assert np.asarray(predict()) == pytest.approx(np.asarray(before), abs=near)
+        assert loop.status()["rounds"] == 70
+        assert loop.models()[-1]["rounds"] == 70
+    store = open_store(path, create=False)
+    replay = Replay(store, find_config(store, None))
+    found = replay.verify()
+    replay.close()
+    store.close()
+    assert found.differences == []
+    assert (found.decisions, found.trainings >= 2) == (70, True)
+
+
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="The system has no SIGKILL.")
 def test_a_training_process_that_dies_is_started_again(
     loop: Loop, monkeypatch: pytest.MonkeyPatch

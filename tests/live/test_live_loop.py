@@ -1,13 +1,17 @@
 """Does a loop decide, count rewards and refuse what it must, as a person would expect?"""
 
+import re
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from waiting import Clock
 
 from banditsrl import Loop
 from banditsrl.errors import Conflict, InvalidArgument, InvalidType, NotFound
+from banditsrl.live.loop_queries import read_revision
 
 NewStore = Callable[[], str]
 
@@ -192,7 +196,7 @@ def test_a_wrong_request_is_refused_in_one_sentence(
     assert loop.status()["position"] == before
 
 
-@pytest.mark.parametrize("value", [2.0, -0.1, float("nan"), "1", None, True])
+@pytest.mark.parametrize("value", [2.0, -0.1, float("nan"), "1", None])
 def test_a_wrong_reward_is_refused(loop: Loop, value: Any) -> None:
     decision = loop.decide({})
     with pytest.raises((InvalidArgument, InvalidType), match="reward must"):
@@ -203,3 +207,89 @@ def test_a_wrong_reward_is_refused(loop: Loop, value: Any) -> None:
 def test_a_reward_for_an_unknown_id_is_refused(loop: Loop) -> None:
     with pytest.raises(NotFound, match="no decision with the id 'nobody'"):
         loop.reward("nobody", 1.0)
+
+
+def test_yes_and_no_are_rewards(loop: Loop) -> None:
+    for value, counts in ((True, 1.0), (False, 0.0), (np.True_, 1.0)):
+        decision = loop.decide({})
+        loop.reward(decision.id, value)
+        assert loop.outcome(decision.id)["value"] == counts
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (
+            lambda loop: loop.decide_many([{"context": {}}, {"contxt": {}}]),
+            InvalidArgument,
+            "item 2 has an unknown field 'contxt'; did you mean 'context'?",
+        ),
+        (
+            lambda loop: loop.decide_many([{"context": {}}, {"id": "x"}]),
+            InvalidArgument,
+            "item 2 must have the field 'context', got ['id'].",
+        ),
+        (
+            lambda loop: loop.decide_many([{"context": {}}, "context"]),
+            InvalidArgument,
+            "item 2 must be a mapping of names to values, got 'context'.",
+        ),
+        (
+            lambda loop: loop.reward_many([{"id": "x", "vlaue": 1}]),
+            InvalidArgument,
+            "item 1 has an unknown field 'vlaue'; did you mean 'value'?",
+        ),
+        (
+            lambda loop: loop.reward_many([{"id": "x", "value": "a"}]),
+            InvalidType,
+            "item 1: reward must be a real number, got 'a'.",
+        ),
+        (
+            lambda loop: loop.decide({}, available=["gren"]),
+            NotFound,
+            "There is no action named 'gren'; did you mean 'green'?",
+        ),
+        (
+            lambda loop: loop.retire_action("gren"),
+            NotFound,
+            "There is no action named 'gren'; did you mean 'green'?",
+        ),
+        (
+            lambda loop: loop.set_mode("shadw"),
+            InvalidArgument,
+            "mode must be one of learn, shadow, frozen, got 'shadw'; did you mean 'shadow'?",
+        ),
+    ],
+)
+def test_a_slip_of_the_keyboard_is_told_in_one_sentence(
+    loop: Loop, call: Callable[[Loop], Any], error: type[Exception], message: str
+) -> None:
+    before = loop.status()["position"]
+    with pytest.raises(error, match=f"^{re.escape(message)}$"):
+        call(loop)
+    assert loop.status()["position"] == before
+
+
+def test_a_loop_that_is_opened_again_reads_contexts_as_before(tmp_path: Path) -> None:
+    """The order of columns and actions is that of the configuration, not of the alphabet."""
+    config = {
+        "name": "order",
+        "actions": {"zebra": None, "ape": None},
+        "columns": {"zip": "number", "age": {"number": {"default": 40}}},
+        "policy": "linucb-disjoint",
+    }
+    seen = []
+    with Loop.create(tmp_path / "order.db", config, warm_up=False) as loop:
+        seen.append((loop._engine.encoder.encode({"zip": 5, "age": 1}, []).tolist(), loop.config))
+        slots = {name: entry.slot for name, entry in loop._engine.fold.actions.items()}
+    with Loop.open(tmp_path / "order.db", warm_up=False) as loop:
+        seen.append((loop._engine.encoder.encode({"zip": 5, "age": 1}, []).tolist(), loop.config))
+        found = read_revision(loop._engine.store, loop.config)["actions"]
+    assert seen[0] == seen[1]
+    assert {name: entry.slot for name, entry in found.items()} == slots == {"zebra": 0, "ape": 1}
+
+
+def test_a_loop_is_asked_for_by_its_name(loop: Loop, tmp_path: Path) -> None:
+    Loop.create(tmp_path / "names.db", {**CONFIG, "name": "offers"}, warm_up=False).close()
+    with pytest.raises(NotFound, match=r"no loop named 'ofers' in this store; did you mean 'off"):
+        Loop.open(tmp_path / "names.db", "ofers")

@@ -1,12 +1,14 @@
 """Is a configuration read as it is meant, and refused in one sentence if it is wrong?"""
 
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from banditsrl import Loop
 from banditsrl.errors import InvalidArgument, InvalidType
-from banditsrl.live.loop_config import read_config
+from banditsrl.live.loop_config import find_differences, read_config
 from banditsrl.live.programs import build_policy
 from banditsrl.policies.watched import Watched
 
@@ -115,3 +117,34 @@ def test_a_file_that_cannot_be_read_is_refused(tmp_path: Path) -> None:
     (tmp_path / "odd.yaml").write_text("a: [1")
     with pytest.raises(InvalidArgument, match="is not valid YAML"):
         read_config(tmp_path / "odd.yaml")
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"colums": {}}, "There is no setting named 'colums'; did you mean 'columns'?"),
+        ({"reward": {"waitt": 3}}, "no setting of reward named 'waitt'; did you mean 'wait'?"),
+        ({"mode": "lern"}, "got 'lern'; did you mean 'learn'?"),
+        ({"zzz": 1}, "There is no setting named 'zzz'."),
+    ],
+)
+def test_a_new_loop_refuses_what_it_does_not_know(
+    tmp_path: Path, change: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(InvalidArgument, match=re.escape(message)):
+        Loop.create(tmp_path / "offers.db", {**BASE, **change})
+    assert not (tmp_path / "offers.db").exists()
+
+
+def test_a_misspelt_name_of_a_setting_is_told_before_its_absence(tmp_path: Path) -> None:
+    with pytest.raises(InvalidArgument, match="did you mean 'columns'"):
+        Loop.create(tmp_path / "o.db", {"name": "o", "actions": ["a"], "colums": {}})
+
+
+def test_what_differs_between_two_configurations_is_named() -> None:
+    one = read_config(BASE)
+    other = {**BASE, "actions": ["a", "c"], "reward": {"wait": 3, "range": [0, 1]}, "seed": 1}
+    assert find_differences(one, read_config(dict(reversed(BASE.items())))) == []
+    assert find_differences(one, read_config(other)) == [
+        *("actions", "seed", "reward.range", "reward.wait")
+    ]

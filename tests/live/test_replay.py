@@ -1,9 +1,11 @@
 """Does a replay of the log give the same state and the same decisions, to the last bit?"""
 
 import contextlib
+import itertools
 import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -120,3 +122,16 @@ def test_a_log_that_was_tampered_with_is_found_out(
         found = replay.verify()
     assert not found.passed
     assert message in " ".join(found.differences)
+
+
+def test_the_time_left_is_not_judged_by_the_rounds_that_compile(
+    replay: Replay, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first records take 100 seconds each and the others half a second."""
+    moments = itertools.accumulate([100.0] * 3 + [0.5] * 10_000)
+    clock = SimpleNamespace(monotonic=lambda: next(moments))
+    monkeypatch.setattr("banditsrl.live.loop_opening.time", clock)
+    reported: list[tuple[int, int, float]] = []
+    replay.state_at(progress=lambda *values: reported.append(values))
+    assert len(reported) > 10
+    assert max(seconds for _, _, seconds in reported) < 250

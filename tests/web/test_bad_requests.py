@@ -67,7 +67,7 @@ WRONG_VALUES = [
     post("/v1/reward", {"value": 1}, 422),
     post("/v1/reward", {"id": "taken", "value": "1"}, 422),
     post("/v1/reward", {"id": "taken", "value": None}, 422),
-    post("/v1/reward", {"id": "taken", "value": True}, 422),
+    post("/v1/reward", {"id": "taken", "value": "yes"}, 422),
     post("/v1/reward", {"id": "taken", "value": 7}, 422),
     post("/v1/reward", {"id": "taken", "value": -0.01}, 422),
     post("/v1/reward", {"id": "taken", "value": 1, "key": ""}, 422),

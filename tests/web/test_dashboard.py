@@ -192,6 +192,49 @@ def test_lines_wear_the_colours_of_the_mode(
     assert strokes <= allowed
 
 
+EVALUATION = {
+    "active": [True, False],
+    "signal": False,
+    "weights": [0.2, 0.8, 0.1234567, 0.0, 0.5, 0.25],
+    "loss": None,
+    "name": "mlp",
+    "error": 0.03217,
+}
+
+
+def test_whatever_a_policy_says_about_a_model_is_shown(browser: Any, shop: Any) -> None:
+    kept = Evaluated(shop.loop)
+    browser.get_log("browser")
+    with HttpService([lambda: kept]).run_beside() as address:
+        visit(browser, address)
+        shown = browser.execute_script("return document.getElementById('model-rows').innerText")
+        assert browser.execute_script("return document.getElementById('trouble').hidden")
+    assert "active [yes, no], signal no" in shown
+    assert "weights [0.2, 0.8, 0.123, 0, … (6 in all)], loss –, name mlp, error 0.0322" in shown
+    assert browser.get_log("browser") == []
+
+
+def test_a_fault_in_one_part_leaves_the_others_and_is_named(browser: Any, shop: Any) -> None:
+    visit(browser, shop.address)
+    browser.execute_script("charts.draw = () => { throw new TypeError('no pen'); };")
+    made = shop.loop.decide({"age": 0.0, "country": "fr"}, id="after-the-fault")
+    wait(
+        browser, f"return document.getElementById('decision-rows').innerText.includes('{made.id}')"
+    )
+    said = browser.execute_script("return document.getElementById('trouble').textContent")
+    assert said == "This part of the page could not be drawn: charts (no pen)."
+
+
+def test_a_service_that_is_away_is_said_to_be_away(browser: Any, shop: Any) -> None:
+    kept = KeptOpen(shop.loop)
+    with HttpService([lambda: kept]).run_beside() as address:
+        visit(browser, address)
+    wait(browser, "return !document.getElementById('trouble').hidden")
+    said = browser.execute_script("return document.getElementById('trouble').textContent")
+    assert said == "The service cannot be reached; the page tries again."
+    browser.get_log("browser")
+
+
 class KeptOpen:
     """A loop that a second service may use and does not close."""
 
@@ -202,3 +245,10 @@ class KeptOpen:
         return getattr(self._loop, name)
 
     def close(self) -> None: ...
+
+
+class Evaluated(KeptOpen):
+    """A loop whose policy says more about its models than numbers."""
+
+    def models(self) -> list[dict[str, Any]]:
+        return [{**self._loop.models()[0], "evaluation": EVALUATION}]

@@ -25,7 +25,7 @@ SECONDS = 120.0
 CONFIG = """
 name: offers
 actions: [red, green]
-columns: {age: number}
+columns: {zip: number, age: number}
 policy: linucb-disjoint
 spare_actions: 0
 reward: {range: [0, 1]}
@@ -158,6 +158,7 @@ def test_a_loop_keeps_the_configuration_that_it_was_made_with(
         assert [action["name"] for action in loop.actions()] == ["red", "green"]
     said = " ".join(capsys.readouterr().err.split())
     assert said.startswith("The loop offers keeps the configuration that it was made with")
+    assert said.endswith("has another actions.")
 
 
 def test_the_shop_of_the_examples_runs(folder: Path) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from fake_loop import FakeLoop
 
-from banditsrl.errors import InvalidArgument
+from banditsrl.errors import InvalidArgument, StoreUnavailable
 from banditsrl.web.loops import Loops
 from banditsrl.web.server import HttpService
 
@@ -256,3 +256,38 @@ def test_files_of_the_dashboard_are_in_the_package() -> None:
     folder = Path(banditsrl.web.__file__).parent
     for name in ("dashboard.html", "dashboard.css", "dashboard.js", "charts.js"):
         assert (folder / name).stat().st_size > 1000
+
+
+def test_it_is_not_ready_while_a_store_is_down(start: Callable[..., Any], loop: FakeLoop) -> None:
+    client, known = start(loop), loop.status
+
+    def fail() -> dict[str, Any]:
+        raise StoreUnavailable("The store could not be read.")
+
+    assert client.get("/ready").status_code == 200
+    loop.status = fail  # type: ignore[method-assign]
+    answer = client.get("/ready")
+    assert (answer.status_code, client.get("/health").status_code) == (503, 200)
+    assert answer.json()["error"]["message"] == (
+        "The store of the loop 'offers' does not answer: The store could not be read."
+    )
+    loop.status = known  # type: ignore[method-assign]
+    assert client.get("/ready").status_code == 200
+
+
+def test_a_flag_is_a_reward_and_a_slip_is_told(service: Any) -> None:
+    made = service.client.post("/v1/decide", json={"context": {}}).json()
+    body = {"id": made["id"], "value": True}
+    assert service.client.post("/v1/reward", json=body).json()["counted"]
+    assert service.loop.outcome(made["id"])["value"] == 1.0
+    wrong = {"context": {}, "available": ["gren"]}
+    answer = service.client.post("/v1/decide", json=wrong)
+    assert answer.json()["error"]["message"].endswith("named 'gren'; did you mean 'green'?")
+    answer = service.client.post("/v1/decide", json={"context": {}, "loop": "ofers"})
+    assert answer.json()["error"]["message"].endswith("got 'ofers'; did you mean 'offers'?")
+
+
+def test_no_certificate_is_no_warning(service: Any) -> None:
+    assert service.client.get("/v1/trust").json()["sentence"] == (
+        "No decision has been certified so far."
+    )

@@ -93,7 +93,10 @@ def replay(url: Url, name: LoopName = None, quiet: Quiet = False, as_json: AsJso
 
 @loop_app.command("verify")
 def verify(url: Url, name: LoopName = None, quiet: Quiet = False, as_json: AsJson = False) -> None:
-    """Compute every decision and every training again, and compare them bit for bit."""
+    """Compute every decision and every training again, and compare them bit for bit.
+
+    The exit status is 1 if something differs, and also if there was nothing that could be compared.
+    """
     with _open_replay(url, name) as opened:
         found = opened.verify(progress=None if quiet else show_progress)
     if as_json:

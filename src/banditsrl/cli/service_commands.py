@@ -1,6 +1,7 @@
 """Which commands run the HTTP service? `serve`, and `token` for who may use it."""
 
 import contextlib
+import warnings
 from functools import partial
 from pathlib import Path
 from typing import Annotated
@@ -13,7 +14,7 @@ from banditsrl.cli.loop_commands import show_progress
 from banditsrl.engines.local import compiled_programs
 from banditsrl.errors import BanditSRLError, Conflict, NotFound
 from banditsrl.live.live_loop import Loop
-from banditsrl.live.loop_config import read_config
+from banditsrl.live.loop_config import find_differences, read_config
 from banditsrl.numerics.process import use_compilation_cache
 from banditsrl.web.tokens import make_token, read_entries, remove_token
 
@@ -73,7 +74,9 @@ def serve(
             f"The service needs the package {error.name}: pip install 'banditsrl[serve]'."
         ) from None
     use_compilation_cache(compiled_programs())  # a server that starts again need not compile
-    names = [read_config(path).name for path in configs]  # refuses a bad file before anything runs
+    with warnings.catch_warnings():  # what is not known is refused or warned of by the opening
+        warnings.simplefilter("ignore")
+        names = [read_config(path).name for path in configs]  # refuses a bad file first of all
     openers = [
         partial(_open_or_create, store, path, name, replica)
         for path, name in zip(configs, names, strict=True)
@@ -88,8 +91,11 @@ def _open_or_create(store: str, path: Path, name: str, replica: int) -> Loop:
         with contextlib.suppress(Conflict):  # another server may have made it at this moment
             return Loop.create(store, path, replica=replica, warm_up=False)
         loop = Loop.open(store, name, replica=replica, warm_up=False, progress=show_progress)
-    if loop.config != read_config(path):
-        print_message(f"The loop {name} keeps the configuration that it was made with, not {path}.")
+    if changed := find_differences(loop.config, read_config(path)):
+        print_message(
+            f"The loop {name} keeps the configuration that it was made with; {path} has another "
+            f"{', '.join(changed)}."
+        )
     return loop
 
 

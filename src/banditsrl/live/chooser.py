@@ -22,6 +22,7 @@ from banditsrl.live.law import DrawnAction, draw, play_baseline
 from banditsrl.live.ledger import Ledger, starts_as
 from banditsrl.live.loop_config import LoopConfig
 from banditsrl.live.programs import Programs
+from banditsrl.registry import guess_at
 
 DRAWS_PER_OPENING = 2**32
 """The number of a draw is the number of the opening times this, and the count of draws since."""
@@ -49,7 +50,7 @@ class Chooser:
         """Return a decision as it will be written; its position is given by the transaction."""
         for name in request.actions:
             if name not in fold.actions:
-                raise NotFound(f"There is no action named {name!r}.")
+                raise NotFound(f"There is no action named {name!r}{guess_at(name, fold.actions)}")
         actions = pick_actions(fold.actions, request.available)
         present = [entry for entry in fold.actions.values() if entry.state != RETIRED]
         features = self._encoder.encode(request.context, present, request.actions)

@@ -2,15 +2,21 @@
 
 import secrets
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from banditsrl.arguments import flag
 from banditsrl.errors import Conflict, InvalidArgument, InvalidType, NotFound
 from banditsrl.live.decision_rows import digest_request
 from banditsrl.live.encoder import ACTIVE, ActionEntry, ActionTable, plain_context
 from banditsrl.live.loop_config import LoopConfig, check_name
+from banditsrl.registry import guess_at
+
+T = TypeVar("T")
+
+FIELDS = ("context", "available", "id", "deferred", "baseline", "actions")
+"""What an item of a batch of requests may have, the one that it must have first."""
 
 
 @dataclass(frozen=True)
@@ -58,6 +64,27 @@ def read_request(
     )
 
 
+def read_requests(requests: Sequence[Any]) -> list[DecideRequest]:
+    """Return the requests of a batch, or say which of them is wrong."""
+    return [read_item(n, one, read_request, FIELDS) for n, one in enumerate(requests, 1)]
+
+
+def read_item(number: int, item: Any, read: Callable[..., T], fields: Sequence[str]) -> T:
+    """Return one item of a batch, read by a function; a refusal names the item's number."""
+    if not isinstance(item, Mapping):
+        raise InvalidArgument(f"item {number} must be a mapping of names to values, got {item!r}.")
+    for name in item:
+        if name not in fields:
+            guess = guess_at(name, fields)
+            raise InvalidArgument(f"item {number} has an unknown field {name!r}{guess}")
+    if fields[0] not in item:
+        raise InvalidArgument(f"item {number} must have the field {fields[0]!r}, got {list(item)}.")
+    try:
+        return read(**item)
+    except (InvalidArgument, InvalidType) as error:
+        raise type(error)(f"item {number}: {error}") from None
+
+
 def new_id() -> str:
     """Return an id that nobody else makes; ids grow with time, which keeps indices compact."""
     return f"{int(time.time() * 1000):012x}{secrets.token_hex(10)}"
@@ -79,12 +106,13 @@ def pick_baseline(config: LoopConfig, request: DecideRequest, actions: list[Acti
     for action in actions:
         if action.name == name:
             return action.slot
-    raise InvalidArgument(f"baseline must be an available action, got {name!r}.")
+    guess = guess_at(name, [action.name for action in actions])
+    raise InvalidArgument(f"baseline must be an available action, got {name!r}{guess}")
 
 
 def _find_action(table: ActionTable, name: str) -> ActionEntry:
     if name not in table:
-        raise NotFound(f"There is no action named {name!r}.")
+        raise NotFound(f"There is no action named {name!r}{guess_at(name, table)}")
     entry = table[name]
     if entry.state != ACTIVE:
         raise Conflict(f"The action {name!r} is {entry.state}.")

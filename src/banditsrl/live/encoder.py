@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from banditsrl.errors import Conflict, InvalidArgument, InvalidType, NotFound
 from banditsrl.live.loop_columns import LoopColumn
 from banditsrl.live.loop_config import LoopConfig
-from banditsrl.registry import Registry
+from banditsrl.registry import Registry, guess_at
 
 ACTIVE, PAUSED, RETIRED = "active", "paused", "retired"
 
@@ -48,7 +48,7 @@ def change_actions(table: ActionTable, change: Mapping[str, Any], n_slots: int) 
     if verb == "add":
         return {**table, name: _new_action(table, change, n_slots)}
     if name not in table:
-        raise NotFound(f"There is no action named {name!r}.")
+        raise NotFound(f"There is no action named {name!r}{guess_at(name, table)}")
     entry = table[name]
     if entry.state == RETIRED:
         raise Conflict(f"The action {name!r} is retired, and that is for ever.")

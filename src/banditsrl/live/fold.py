@@ -46,6 +46,7 @@ class PendingTraining:
     state: State
     erased: int  # position of the last erasure before it
     since: _Chain | None = None
+    anew: bool = False  # all rounds are learned again, whatever the state at its start knows
 
     def rounds_since(self) -> list[LearnedRound]:
         """Return the rounds that were learned after the training started, in their order."""
@@ -74,6 +75,7 @@ class Fold:
     trained: int = 0  # rounds at the start of the last training that was finished
     erased: int = 0  # position of the last erasure
     pinned: bool = False  # a version was put back by hand, so nothing is trained
+    anew: bool = False  # trainings go on after that, and the next one learns all rounds again
     pending: PendingTraining | None = None
 
     def apply(self, record: LogRecord, programs: Programs, models: ModelSource) -> "Fold":
@@ -87,7 +89,9 @@ class Fold:
             return replace(after, actions=table, revision=record.position)
         if record.kind == "settings":
             mode, pinned = body.get("mode", self.mode), body.get("pinned", self.pinned)
-            return replace(after, mode=mode, pinned=pinned, revision=record.position)
+            anew = self.anew or (self.pinned and not pinned and body.get("anew", False))
+            after = replace(after, mode=mode, pinned=pinned, anew=anew)
+            return replace(after, revision=record.position)
         if record.kind == "erasure":
             after = replace(after, erased=record.position)
         if record.kind in ("training", "unchanged", "abandoned", "published"):
@@ -106,7 +110,7 @@ class Fold:
     def _train(self, record: LogRecord, programs: Programs, models: ModelSource) -> "Fold":
         if record.kind == "training":
             pending = PendingTraining(record.position, self.rounds, self.state, self.erased)
-            return replace(self, pending=pending)
+            return replace(self, pending=replace(pending, anew=self.anew))
         pending_now = self.pending
         if pending_now is None or pending_now.position != record.body["trained_at"]:
             raise LoopError(
@@ -115,26 +119,28 @@ class Fold:
             )
         if record.kind == "abandoned":
             return replace(self, pending=None)
+        ended = replace(self, pending=None, trained=pending_now.rounds, anew=False)
         if record.kind == "unchanged":
-            return replace(self, pending=None, trained=pending_now.rounds)
+            return ended
         state = models(record.body["version"], pending_now)
         for one in pending_now.rounds_since():
             state = programs.learn(state, one)
-        version = record.body["version"]
-        return replace(self, state=state, model=version, pending=None, trained=pending_now.rounds)
+        return replace(ended, state=state, model=record.body["version"])
 
     def _put_back(self, version: int, policy: Policy[Any], models: ModelSource) -> "Fold":
         """Return what is known with an older model; what the audits have shown is kept."""
         state = models(version, None)
         if isinstance(policy, Watched):
             state = self.state._replace(inner=state.inner, n_refreshed=state.n_refreshed)
-        return replace(self, state=state, model=version, pinned=True, pending=None)
+        return replace(self, state=state, model=version, pinned=True, anew=False, pending=None)
 
     def wants_training(self, policy: Policy[Any]) -> bool:
-        """Return whether a phase has ended since the last training."""
+        """Return whether a phase has ended since the last training, or trainings were resumed."""
         growth = policy.phase_growth
-        if growth is None or self.pinned or self.mode == "frozen":
+        if self.pinned or self.mode == "frozen" or self.rounds == 0:
             return False
+        if self.anew or growth is None:
+            return self.anew
         return next_end_after(growth, self.trained, policy.longest_phase) <= self.rounds
 
 

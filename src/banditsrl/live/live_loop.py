@@ -11,14 +11,21 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from banditsrl.arguments import count, one_of
+from banditsrl.arguments import count
 from banditsrl.errors import InvalidArgument, InvalidType
-from banditsrl.live.decide_requests import read_request
+from banditsrl.live.decide_requests import read_item, read_request, read_requests
 from banditsrl.live.encoder import plain_context
 from banditsrl.live.erasure import find_subject
 from banditsrl.live.export import export_decisions
 from banditsrl.live.loop_changes import add_action_change, promote_model, set_settings
-from banditsrl.live.loop_config import MODES, LoopConfig, RewardRule, check_name, read_config
+from banditsrl.live.loop_config import (
+    MODES,
+    LoopConfig,
+    RewardRule,
+    check_name,
+    check_word,
+    read_config,
+)
 from banditsrl.live.loop_engine import Clock, LoopEngine, closing_on_error
 from banditsrl.live.loop_opening import Progress, create_loop, find_config
 from banditsrl.live.loop_reader import LoopReader
@@ -29,6 +36,9 @@ from banditsrl.live.store_address import open_store
 
 NOT_GIVEN: Any = object()
 """Stands for an argument that was left out, where None is a value."""
+
+REWARD_FIELDS = ("id", "value", "key")
+"""What an item of a batch of rewards may have."""
 
 
 class Loop(LoopReader):
@@ -70,7 +80,7 @@ class Loop(LoopReader):
             replica: Number of this server among those that share the loop.
             warm_up: Whether to compile everything now, so that no request waits for it.
         """
-        known = config if isinstance(config, LoopConfig) else read_config(config)
+        known = config if isinstance(config, LoopConfig) else read_config(config, strict=True)
         programs = Programs(known)
         store = open_store(url, create=True)
         with closing_on_error(store):
@@ -124,22 +134,29 @@ class Loop(LoopReader):
             baseline: What is played in shadow mode, instead of the baseline of the configuration.
             actions: Columns of actions that come with the request.
         """
-        asked = {"available": available, "id": id, "deferred": deferred, "baseline": baseline}
-        return self.decide_many([{"context": context, "actions": actions, **asked}])[0]
+        asked: dict[str, Any] = {
+            "available": available,
+            "id": id,
+            "deferred": deferred,
+            "baseline": baseline,
+        }
+        return self._engine.decide([read_request(context, actions=actions, **asked)])[0]
 
     def decide_many(self, requests: Sequence[Mapping[str, Any]]) -> list[Decision]:
         """Make several decisions at once; each request has the arguments of `decide`."""
-        return self._engine.decide([read_request(**request) for request in requests])
+        return self._engine.decide(read_requests(requests))
 
     def reward(self, id: str, value: float, *, key: str | None = None) -> Settlement:  # noqa: A002
         """Give a decision its reward, at any time and in any order.
 
         Args:
             id: Id of the decision.
-            value: The reward.
+            value: The reward; True counts as 1 and False as 0.
             key: Makes the call repeatable: the same key with the same value counts once.
         """
-        return self.reward_many([{"id": id, "value": value, "key": key}])[0]
+        checked = _read_reward(self.config.reward, id, value, key)
+        change = partial(add_reward, rule=self.config.reward, time=self._engine.clock(), **checked)
+        return self._engine.write(change)
 
     def reward_many(self, rewards: Sequence[Mapping[str, Any]]) -> list[Settlement]:
         """Give several rewards; each has the arguments of `reward`.
@@ -147,7 +164,8 @@ class Loop(LoopReader):
         If one of them is refused, the others are still counted, and then its error is raised.
         """
         rule = self.config.reward
-        checked = [_read_reward(rule, **reward) for reward in rewards]
+        read = partial(_read_reward, rule)
+        checked = [read_item(n, one, read, REWARD_FIELDS) for n, one in enumerate(rewards, 1)]
         changes = [
             partial(add_reward, rule=rule, time=self._engine.clock(), **reward)
             for reward in checked
@@ -157,10 +175,11 @@ class Loop(LoopReader):
     def try_rewards(self, rewards: Sequence[Mapping[str, Any]]) -> list[Settlement | Exception]:
         """Give several rewards like `reward_many`, and return the error of each that is refused."""
         rule, now = self.config.reward, self._engine.clock()
+        read = partial(_read_reward, rule)
         checked: list[dict[str, Any] | Exception] = []
-        for reward in rewards:
+        for number, reward in enumerate(rewards, 1):
             try:
-                checked.append(_read_reward(rule, **reward))
+                checked.append(read_item(number, reward, read, REWARD_FIELDS))
             except (InvalidArgument, InvalidType) as error:
                 checked.append(error)
         good = [reward for reward in checked if not isinstance(reward, Exception)]
@@ -201,7 +220,7 @@ class Loop(LoopReader):
 
     def set_mode(self, mode: str) -> None:
         """Change the mode."""
-        settings = {"mode": one_of("mode", mode, MODES)}
+        settings = {"mode": check_word("mode", mode, MODES)}
         now = self._engine.clock()
         self._engine.change(partial(set_settings, settings=settings, time=now))
 
@@ -219,9 +238,13 @@ class Loop(LoopReader):
         self._engine.change(partial(change, time=now))
 
     def resume(self) -> None:
-        """Train again after `promote`."""
-        now = self._engine.clock()
-        self._engine.change(partial(set_settings, settings={"pinned": False}, time=now))
+        """Train again after `promote`.
+
+        The next training starts at once, and learns all rounds of the log again, those before the
+        `promote` included. Until it is published, the version that was put back decides.
+        """
+        now, settings = self._engine.clock(), {"pinned": False, "anew": True}
+        self._engine.change(partial(set_settings, settings=settings, time=now))
 
     def erase(
         self,
@@ -280,7 +303,12 @@ class Loop(LoopReader):
         self.close()
 
 
-def _read_reward(rule: RewardRule, id: str, value: Any, key: str | None = None) -> dict[str, Any]:  # noqa: A002
+def _read_reward(
+    rule: RewardRule,
+    id: str,  # noqa: A002
+    value: Any = None,
+    key: str | None = None,
+) -> dict[str, Any]:
     """Return the arguments of a reward in their final types, or refuse them."""
     checked = None if key is None else check_name("key", key)
     return {"id": check_name("id", id), "value": rule.check(value), "key": checked}

@@ -2,7 +2,9 @@
 
 Rows come from an exported file, or from any file with `id`, `context`, `action` and `reward`. They
 are written into the log with their own times and laws, and learned in their order. A row whose id
-is known already is skipped, so an import that was interrupted can be started again.
+is known already is skipped, so an import that was interrupted can be started again. A row whose
+`status` says that it waits for its reward, or is deferred, goes on doing so; any other row without
+a reward is closed.
 """
 
 from collections.abc import Mapping
@@ -14,6 +16,7 @@ from banditsrl.arguments import real
 from banditsrl.errors import InvalidArgument, NotFound
 from banditsrl.live.decide_requests import read_request
 from banditsrl.live.decision_rows import (
+    DEFERRED,
     EXPIRED,
     WAITING,
     DecisionRow,
@@ -82,7 +85,18 @@ class LogImporter:
             status=WAITING,
             deadline=None,
         )
-        return decision, None if value is None else self._config.reward.check(value)
+        if value is None:
+            return self._leave_open(decision, row.get("status")), None
+        return decision, self._config.reward.check(value)
+
+    def _leave_open(self, decision: DecisionRow, status: object) -> DecisionRow:
+        """Return a decision without a reward, which can still come if it was waited for."""
+        if status == DEFERRED:
+            return decision._replace(status=DEFERRED, deferred=1)
+        if status != WAITING:
+            return decision._replace(status=EXPIRED)
+        wait = self._config.reward.wait
+        return decision._replace(deadline=None if wait is None else decision.time + wait)
 
     def _find(self, name: Any) -> ActionEntry:
         if name not in self._table:
@@ -99,9 +113,9 @@ def import_rows(
         if ledger.find(row.id) is not None:
             continue
         written = ledger.add_decision(row._replace(known=ledger.position))
-        if value is None:
+        if value is None and row.status == EXPIRED:
             ledger.close(written, EXPIRED, time)
-        else:
+        elif value is not None:
             body = {"value": value, "key": None, "counted": True}
             ledger.settle(written, value, time, ledger.append("reward", time, id=row.id, body=body))
         n += 1

@@ -1,20 +1,23 @@
 """What does a loop need to know before its first decision? A configuration, checked as a whole.
 
 A configuration is a YAML file or a dictionary. Every refusal names the setting, its rule and the
-value received. Settings that this version does not know are named in a warning and ignored, so
-that a loop of another release can be opened.
+value received. Settings that this version does not know are refused for a new loop. For one that
+is opened they are named in a warning and ignored, since it may be of another release.
 """
 
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
-from banditsrl.arguments import LARGEST_NUMBER, at_least, count, flag, one_of, positive, real
+import numpy as np
+
+from banditsrl.arguments import LARGEST_NUMBER, at_least, count, flag, positive, real
 from banditsrl.core.yaml_files import read_yaml
 from banditsrl.errors import InvalidArgument, InvalidType
 from banditsrl.live.loop_columns import LoopColumn, read_columns
+from banditsrl.registry import guess_at
 
 DEFAULT_POLICY = "banditsrl-auto"
 DEFAULT_AUDIT = 0.01
@@ -57,8 +60,8 @@ class RewardRule:
         return self.combine in ("first", "error")
 
     def check(self, value: object) -> float:
-        """Return a reward that may be counted, or refuse it."""
-        number = real("reward", value)
+        """Return a reward that may be counted, or refuse it; True counts as 1 and False as 0."""
+        number = real("reward", float(value) if isinstance(value, bool | np.bool_) else value)
         low = -LARGEST_NUMBER if self.low is None else self.low
         high = LARGEST_NUMBER if self.high is None else self.high
         if low <= number <= high:
@@ -93,13 +96,16 @@ class LoopConfig:
         return len(self.actions) + self.spare_actions
 
 
-def read_config(source: Mapping[str, Any] | str | Path) -> LoopConfig:
-    """Return the configuration in a dictionary or in a YAML file."""
+def read_config(source: Mapping[str, Any] | str | Path, *, strict: bool = False) -> LoopConfig:
+    """Return the configuration in a dictionary or in a YAML file.
+
+    Settings that are not known are refused if `strict`; otherwise they are warned of and ignored.
+    """
     document = dict(source) if isinstance(source, Mapping) else _read_yaml(Path(source))
+    _check_known("setting", document, KNOWN, strict)
     for name in ("name", "actions", "columns"):
         if name not in document:
             raise InvalidArgument(f"{name} must be given in the configuration of a loop, got none.")
-    _warn_of_unknown("setting", document, KNOWN)
     policy = str(document.get("policy", DEFAULT_POLICY))
     config = LoopConfig(
         name=check_name("name", document["name"]),
@@ -108,12 +114,12 @@ def read_config(source: Mapping[str, Any] | str | Path) -> LoopConfig:
         action_columns=read_columns("action_columns", document.get("action_columns") or {}),
         policy=policy,
         settings=_read_mapping("settings", document.get("settings") or {}),
-        reward=_read_reward(document.get("reward") or {}),
+        reward=_read_reward(document.get("reward") or {}, strict),
         audit=document.get("audit", DEFAULT_AUDIT if policy == DEFAULT_POLICY else None),
         drift=document.get("drift"),
         spare_actions=count("spare_actions", document.get("spare_actions", 4), 0),
         seed=count("seed", document.get("seed", 0), 0),
-        mode=one_of("mode", document.get("mode", "learn"), MODES),
+        mode=check_word("mode", document.get("mode", "learn"), MODES),
         baseline=document.get("baseline"),
         document=document,
     )
@@ -132,12 +138,33 @@ def check_name(name: str, value: object) -> str:
     return value
 
 
+def check_word(name: str, value: object, allowed: Sequence[str]) -> str:
+    """Return one of the allowed words; another one is refused, and the nearest is offered."""
+    if value not in allowed:
+        guess = guess_at(value, allowed)
+        raise InvalidArgument(f"{name} must be one of {', '.join(allowed)}, got {value!r}{guess}")
+    return str(value)
+
+
+def find_differences(one: LoopConfig, other: LoopConfig) -> list[str]:
+    """Return the names of the settings in which two configurations differ."""
+    names = [field.name for field in fields(LoopConfig) if field.name not in ("reward", "document")]
+    found = [name for name in names if one.__dict__[name] != other.__dict__[name]]
+    rules = (one.reward.__dict__, other.reward.__dict__)
+    words = {"low": "range", "high": "range"}
+    changed = [words.get(name, name) for name in rules[0] if rules[0][name] != rules[1][name]]
+    return [*found, *(f"reward.{name}" for name in dict.fromkeys(changed))]
+
+
 def _check_together(config: LoopConfig) -> None:
     """Refuse settings that contradict each other."""
     if not config.columns and not config.action_columns:
         raise InvalidArgument("columns must name one or more columns, got none.")
     if config.baseline is not None and config.baseline not in config.actions:
-        raise InvalidArgument(f"baseline must be one of the actions, got {config.baseline!r}.")
+        guess = guess_at(config.baseline, config.actions)
+        raise InvalidArgument(
+            f"baseline must be one of the actions, got {config.baseline!r}{guess}"
+        )
     known = {column.name for column in config.action_columns}
     for action, values in config.actions.items():
         if unknown := sorted(set(values) - known):
@@ -166,9 +193,9 @@ def _read_actions(value: Any) -> dict[str, dict[str, Any]]:
     return actions
 
 
-def _read_reward(value: Any) -> RewardRule:
+def _read_reward(value: Any, strict: bool) -> RewardRule:
     document = _read_mapping("reward", value)
-    _warn_of_unknown("setting of reward", document, KNOWN_REWARD)
+    _check_known("setting of reward", document, KNOWN_REWARD, strict)
     low, high = _read_range(document.get("range"))
     wait, default = document.get("wait"), document.get("default")
     rule = RewardRule(
@@ -176,7 +203,7 @@ def _read_reward(value: Any) -> RewardRule:
         high=high,
         clip=flag("clip", document.get("clip", False)),
         wait=None if wait is None else positive("wait", wait),
-        combine=one_of("combine", document.get("combine", "first"), COMBINE),
+        combine=check_word("combine", document.get("combine", "first"), COMBINE),
     )
     if default is None:
         return rule
@@ -204,9 +231,13 @@ def _read_mapping(name: str, value: Any) -> dict[str, Any]:
     return dict(value)
 
 
-def _warn_of_unknown(kind: str, document: Mapping[str, Any], known: Sequence[str]) -> None:
+def _check_known(
+    kind: str, document: Mapping[str, Any], known: Sequence[str], strict: bool
+) -> None:
     for name in document:
         if name not in known:
+            if strict:
+                raise InvalidArgument(f"There is no {kind} named {name!r}{guess_at(name, known)}")
             warnings.warn(
                 f"This version does not know the {kind} {name!r} and ignores it.",
                 UserWarning,

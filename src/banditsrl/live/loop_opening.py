@@ -6,23 +6,29 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from banditsrl.errors import Conflict, InvalidArgument, NotFound
-from banditsrl.live.decision_rows import write_json
+from banditsrl.live.decision_rows import write_json_in_order
 from banditsrl.live.fold import Fold, ModelSource
 from banditsrl.live.log_reader import iterate_changes, read_position
 from banditsrl.live.loop_config import LoopConfig, read_config
 from banditsrl.live.loop_store import LoopStore
 from banditsrl.live.programs import Programs
 from banditsrl.live.state_bytes import describe_build
+from banditsrl.registry import guess_at
 
 Progress = Callable[[int, int, float], None]
 """Called now and then with the position reached, the last one, and an estimate of seconds left."""
 
 REPORT_SECONDS = 1.0
 
+COMPILING_ROUNDS = 3
+"""Rounds at the start of a replay during which programs may be compiled."""
+
 
 def create_loop(store: LoopStore, config: LoopConfig, now: float) -> None:
     """Write a new loop into a store; a name that is taken is refused."""
-    document = write_json(dict(config.document))
+    # The order of the columns is that of the encoded rows, and the order of the actions is that of
+    # their slots.
+    document = write_json_in_order(dict(config.document))
     with store.write() as cursor:
         made = cursor.execute(  # two servers may try it at the same time
             "INSERT INTO loops (name, config, position, revision, mode, waiting) "
@@ -55,7 +61,7 @@ def find_config(store: LoopStore, name: str | None) -> LoopConfig:
     with store.read() as cursor:
         found = cursor.execute("SELECT config FROM loops WHERE name = ?", (chosen,))
     if not found:
-        raise NotFound(f"There is no loop named {chosen!r} in this store.")
+        raise NotFound(f"There is no loop named {chosen!r} in this store{guess_at(chosen, names)}")
     return read_config(json.loads(found[0][0]))
 
 
@@ -87,11 +93,15 @@ def catch_up(
     """Return what is known at the end of the log, or at position `last`."""
     with store.read() as cursor:
         end = read_position(cursor, loop) if last is None else last
-    began, reported, first = time.monotonic(), time.monotonic(), fold.position
+    began = reported = 0.0
+    first, n_compiled = fold.position, 0
     for record in iterate_changes(store, loop, fold.position, end):
         fold = fold.apply(record, programs, models)
         now = time.monotonic()
-        if progress is not None and now - reported > REPORT_SECONDS:
+        if n_compiled < COMPILING_ROUNDS:  # their time says nothing about the rest
+            n_compiled += record.learned is not None
+            began, reported, first = now, now, fold.position
+        elif progress is not None and now - reported > REPORT_SECONDS:
             reported = now
             share = (fold.position - first) / max(end - first, 1)
             progress(fold.position, end, (now - began) * (1.0 - share) / share)

@@ -22,6 +22,11 @@ class LoopTrust(Trust):
 
     counts: Mapping[str, int]
 
+    def __str__(self) -> str:
+        if not (self.n_audits or self.withdrawn or self.counts.get("certified")):
+            return "No decision has been certified so far."
+        return super().__str__()
+
 
 def judge_trust(
     policy: Policy[Any], state: State, counts: Mapping[str, int], names: Mapping[int, str]

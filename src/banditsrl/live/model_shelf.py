@@ -123,12 +123,14 @@ class ModelShelf:
         return None
 
 
-PLAIN_FIELDS = ("mode", "position", "revision", "rounds", "model", "trained", "erased", "pinned")
+PLAIN_FIELDS = (
+    *("mode", "position", "revision", "rounds", "model", "trained", "erased", "pinned", "anew"),
+)
 
 
 def _to_fold(header: dict[str, Any], state: State) -> Fold:
     actions = {values[0]: ActionEntry(*values) for values in header["actions"]}
-    plain = {name: header[name] for name in PLAIN_FIELDS}
+    plain = {name: header[name] for name in PLAIN_FIELDS if name in header}  # older ones have less
     return Fold(state=state, actions=actions, **plain)
 
 

@@ -48,11 +48,17 @@ class Verification:
     other_builds: int = 0  # decisions and trainings of other builds, which are not compared
     n_differences: int = 0
     differences: list[str] = field(default_factory=list)
+    erased: int = 0  # position of the last erasure; what was before cannot be compared
+
+    @property
+    def checked(self) -> int:
+        """How many things were computed again and compared."""
+        return self.decisions + self.trainings + self.snapshots
 
     @property
     def passed(self) -> bool:
-        """Whether everything is the same, bit for bit."""
-        return self.n_differences == 0
+        """Whether something was compared, and everything is the same, bit for bit."""
+        return self.n_differences == 0 and self.checked > 0
 
     def note(self, difference: str) -> None:
         """Add a difference."""
@@ -61,13 +67,32 @@ class Verification:
             self.differences.append(difference)
 
     def __str__(self) -> str:
-        found = "no difference" if self.passed else f"{self.n_differences:,} differences"
-        others = f" {self.other_builds:,} are of other builds." if self.other_builds else ""
-        return (
+        reasons = self._reasons()
+        if not self.checked:
+            why = " ".join(reasons) or "There are no decisions in the log that it could be about."
+            return f"Nothing could be verified of {self.loop!r}. {why}"
+        found = f"{self.n_differences:,} differences" if self.n_differences else "no difference"
+        compared = (
             f"Positions {self.first:,} to {self.last:,} of {self.loop!r}: {found} in "
             f"{self.decisions:,} decisions, {self.trainings:,} trainings and "
-            f"{self.snapshots:,} snapshots.{others}"
+            f"{self.snapshots:,} snapshots."
         )
+        return " ".join([compared, *reasons])
+
+    def _reasons(self) -> list[str]:
+        """Say what could not be compared, and why."""
+        reasons = []
+        if self.erased:
+            reasons.append(
+                f"{self.first:,} of {self.last:,} positions could not be checked: contexts were "
+                f"erased up to position {self.erased:,}."
+            )
+        if self.other_builds:
+            reasons.append(
+                f"{self.other_builds:,} decisions and trainings are of other builds, which may "
+                "differ in the last bit, so they were not compared."
+            )
+        return reasons
 
 
 class Replay:
@@ -98,8 +123,9 @@ class Replay:
         """Compute everything again and compare it with what was written."""
         with self._store.read() as cursor:
             last = read_position(cursor, self._config.name)
-        fold = self._first_fold()
-        found = Verification(self._config.name, fold.position, last)
+            erased = find_erasure(cursor, self._config.name)
+        fold = self._first_fold(erased)
+        found = Verification(self._config.name, fold.position, last, erased=erased)
         snapshots, openings = self._read_snapshots(fold.position, last), self._own_openings()
         for row in self._decisions(fold.position):
             if row.position > last:
@@ -115,10 +141,8 @@ class Replay:
         self._advance(fold, last, snapshots, found)
         return found
 
-    def _first_fold(self) -> Fold:
+    def _first_fold(self, erased: int) -> Fold:
         """Return the state from which the log is whole: the first one, if nothing is erased."""
-        with self._store.read() as cursor:
-            erased = find_erasure(cursor, self._config.name)
         if erased:
             kept = self._shelf.find_snapshot(first=erased)
             if kept is not None:

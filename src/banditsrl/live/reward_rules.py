@@ -50,7 +50,7 @@ def _judge(
     ledger: Ledger, rule: RewardRule, row: DecisionRow, time: float
 ) -> tuple[bool, bool, str]:
     """Return whether a reward counts, whether it settles the decision now, and why."""
-    if row.status == EXPIRED and rule.wait is None:  # it was imported without a reward
+    if row.status == EXPIRED and row.deadline is None:  # it was imported without a reward
         return False, False, "The decision was closed without a reward."
     if row.status == EXPIRED or (row.deadline is not None and time > row.deadline):
         return False, False, f"The reward came after the wait of {rule.wait:g} seconds."

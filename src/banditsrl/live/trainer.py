@@ -53,7 +53,7 @@ class Trainer:
     def train(self, pending: PendingTraining) -> TrainingResult:
         """Train from the state at the start of a training, and wait for the result."""
         task = {"position": pending.position, "rounds": pending.rounds}
-        task["erased"] = pending.erased
+        task |= {"erased": pending.erased, "anew": pending.anew}
         with self._running:
             try:
                 with self._starting:

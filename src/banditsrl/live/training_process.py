@@ -13,11 +13,13 @@ import warnings
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
+from jax import Array
 from numpy.typing import NDArray
 
 from banditsrl.core.history import BLOCK, History
-from banditsrl.core.policy import State
+from banditsrl.core.policy import Policy, State
 from banditsrl.engines.local import compiled_programs
 from banditsrl.live.log_reader import BATCH, read_rounds
 from banditsrl.live.loop_config import LoopConfig, read_config
@@ -26,8 +28,11 @@ from banditsrl.live.messages import read_message, write_message
 from banditsrl.live.programs import Programs
 from banditsrl.live.state_bytes import digest_content, pack_state, unpack_state
 from banditsrl.live.store_address import open_store
+from banditsrl.numerics.draws import is_key
+from banditsrl.numerics.partition import Partitioned, partition
 from banditsrl.numerics.precision import in_float64
 from banditsrl.numerics.process import use_compilation_cache
+from banditsrl.policies.watched import Watched
 from banditsrl.serving.compiled import compiled
 
 NICENESS = 10
@@ -101,11 +106,8 @@ class TrainingDesk:
     def __init__(self, url: str, config: LoopConfig) -> None:
         self._programs = Programs(config)
         self._compiled = compiled(self._programs.policy)
-        policy = self._programs.policy
-        self._buffer = None
-        if policy.uses_history:
-            store = open_store(url, create=False)
-            self._buffer = RoundBuffer(store, config.name, self._programs.n_columns)
+        self._url, self._loop = url, config.name
+        self._buffer: RoundBuffer | None = None
 
     def answer(self, task: dict[str, Any], content: bytes) -> tuple[dict[str, Any], bytes]:
         """Return the state at the start of the next phase, if it is another one."""
@@ -123,14 +125,59 @@ class TrainingDesk:
         return {"changed": is_new, "report": report}, changed
 
     def _refresh(self, state: State, task: dict[str, Any]) -> State:
-        history = None
-        if self._buffer is not None:
-            self._buffer.read_until(task["position"], task["erased"])
-            history = self._buffer.history()
+        history, policy = None, self._programs.policy
+        if policy.uses_history or task["anew"]:
+            history = self._read_history(task)
+        if task["anew"] and history is not None:
+            state = learn_again(self._programs, state, history)
         key = self._programs.training_key(task["rounds"])
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # a network that diverged leaves the state unchanged
-            return self._compiled.refresh(state, history, key)
+            return self._compiled.refresh(state, history if policy.uses_history else None, key)
+
+    def _read_history(self, task: dict[str, Any]) -> History:
+        if self._buffer is None:
+            store = open_store(self._url, create=False)
+            self._buffer = RoundBuffer(store, self._loop, self._programs.n_columns)
+        self._buffer.read_until(task["position"], task["erased"])
+        return self._buffer.history()
+
+
+@in_float64
+def learn_again(programs: Programs, state: State, history: History) -> State:
+    """Return a state whose next phase end makes it know all rounds, whatever it knew before.
+
+    A policy that uses the history looks at all of it then. Any other learns the rounds here, one
+    by one from the beginning. What audits and the test for changes have shown is kept.
+    """
+    policy = programs.policy
+    if not isinstance(policy, Watched):
+        return state if policy.uses_history else _learn_all(policy, programs.start(), history, 0)
+    state = state._replace(n_refreshed=jnp.zeros_like(state.n_refreshed))  # a phase end is due
+    if policy.uses_history:
+        return state
+    start, since = programs.start().inner, int(state.since)
+    return state._replace(inner=_learn_all(policy.inner, start, history, since))
+
+
+def _learn_all(policy: Policy[Any], state: State, history: History, first: int) -> State:
+    return _learn_rounds(partition(policy), state, history, np.asarray(first, dtype=np.int32))
+
+
+@jax.jit
+def _learn_rounds(
+    parts: Partitioned[Policy[Any]], state: State, history: History, first: Array
+) -> State:
+    policy = parts.combine()
+
+    def learn(i: Array, state: State) -> State:
+        played = (history.contexts[i], history.actions[i], history.rewards[i], history.certified[i])
+        learned = policy.learn(state, *played)
+        return jax.tree.map(
+            lambda new, old: new if is_key(new) else new.astype(old.dtype), learned, state
+        )
+
+    return jax.lax.fori_loop(first, history.n, learn, state)
 
 
 def end_with(parent: int) -> None:

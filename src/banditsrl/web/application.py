@@ -12,6 +12,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
+from banditsrl.errors import StoreUnavailable
 from banditsrl.web import bodies
 from banditsrl.web.dashboard import DASHBOARD_FILES, DashboardFile
 from banditsrl.web.endpoints import Endpoint, Service, make_refusal
@@ -75,6 +76,13 @@ def _list_own_operations(service: Service) -> tuple[Operation, ...]:
         if not call.loops.ready:
             headers = {"Retry-After": "2"}
             raise Refusal(HTTPStatus.SERVICE_UNAVAILABLE, call.loops.state, headers)
+        for name, loop in call.loops.opened.items():
+            try:
+                loop.status()
+            except StoreUnavailable as error:
+                raise StoreUnavailable(
+                    f"The store of the loop {name!r} does not answer: {error}"
+                ) from error
         return bodies.StateAnswer(True, call.loops.state)
 
     def metrics(_: Call) -> bytes:
@@ -82,7 +90,10 @@ def _list_own_operations(service: Service) -> tuple[Operation, ...]:
 
     return (
         Operation("GET", "/health", None, "Say whether it runs.", health, bodies.StateAnswer),
-        Operation("GET", "/ready", None, "Say whether it can decide.", ready, bodies.StateAnswer),
+        Operation(
+            *("GET", "/ready", None, "Say whether it can decide.", ready, bodies.StateAnswer),
+            asks_store=True,
+        ),
         Operation("GET", "/metrics", "read", "Metrics for Prometheus.", metrics, str, media=TEXT),
     )
 

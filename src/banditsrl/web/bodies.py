@@ -56,10 +56,13 @@ class DecideBatch(StrictBody, frozen=True, kw_only=True):
 
 
 class RewardItem(StrictBody, frozen=True, kw_only=True):
-    """A reward for a decision. A request that is repeated with the same `key` counts once."""
+    """A reward for a decision; true counts as 1 and false as 0.
+
+    A request that is repeated with the same `key` counts once.
+    """
 
     id: Id
-    value: float
+    value: float | bool
     key: Id | None = None
 
 

@@ -3,6 +3,7 @@
 (() => {
   const EVERY = 3000;  // milliseconds between two requests
   const TOKEN = "banditsrl-token";
+  const LISTED = 4;  // items of a list that are shown
   const Z = 1.96;  // deviations in a 95% interval
   const place = (id) => document.getElementById(id);
   const percent = (share) => `${(100 * share).toFixed(share && share < 0.1 ? 1 : 0)}%`;
@@ -17,6 +18,17 @@
     return size !== 0 && (size < 0.001 || size >= 1e6) ? value.toExponential(1) : String(+value.toPrecision(3));
   }
 
+  // What a policy says about a model may be a number, a yes or no, a word, or a list of those.
+  function say(value) {
+    if (value === null || value === undefined) return "–";
+    if (typeof value === "boolean") return value ? "yes" : "no";
+    if (typeof value === "number") return number(value);
+    if (typeof value !== "object") return String(value);
+    const items = Array.isArray(value) ? value.map(say) : Object.entries(value).map(([name, one]) => `${name} ${say(one)}`);
+    const rest = items.length > LISTED ? [`… (${items.length} in all)`] : [];
+    return `[${[...items.slice(0, LISTED), ...rest].join(", ")}]`;
+  }
+
   function element(name, text = "", kind = "") {
     const made = document.createElement(name);
     made.textContent = text;
@@ -24,17 +36,36 @@
     return made;
   }
 
-  class Denied extends Error {}
+  class Refused extends Error {}
+  class Denied extends Refused {}
 
   async function ask(path, query = {}) {
     const wanted = new URLSearchParams(loop === null ? query : { ...query, loop });
     const token = sessionStorage.getItem(TOKEN);
     const headers = token ? { Authorization: `Bearer ${token}` } : {};
-    const answer = await fetch(`${path}?${wanted}`, { headers, cache: "no-store" });
-    const document = await answer.json();
+    let answer, document;
+    try {
+      answer = await fetch(`${path}?${wanted}`, { headers, cache: "no-store" });
+      document = await answer.json();
+    } catch {
+      throw new Refused("The service cannot be reached; the page tries again.");
+    }
     if (answer.ok) return document;
     if (answer.status === 401 || answer.status === 403) throw new Denied(document.error.message);
-    throw new Error(document.error.message);
+    throw new Refused(document.error.message);
+  }
+
+  // A fault in one part must neither hide the others nor pass for a service that is away.
+  function drawAll(parts) {
+    const faults = [];
+    for (const part of parts) {
+      try {
+        part();
+      } catch (error) {
+        faults.push(`This part of the page could not be drawn: ${part.name} (${error.message}).`);
+      }
+    }
+    return faults;
   }
 
   function tell(problem) {
@@ -67,14 +98,15 @@
     }));
     place("title").textContent = status.loop;
     document.title = `${status.loop} – banditsrl`;
-    tell(status.trouble || null);
     place("lead").textContent = `Mode ${status.mode}; log position ${count(status.position)}, learned through ${count(status.learned_position)}.`;
   }
 
   function showTrust(trust) {
     const box = place("trust");
     box.hidden = false;
-    box.className = `status ${trust.withdrawn || trust.n_audits === 0 ? "open" : "done"}`;
+    const unproved = trust.n_audits === 0 && trust.counts.certified > 0;
+    const kind = trust.withdrawn || unproved ? " open" : trust.n_audits ? " done" : "";
+    box.className = `status${kind}`;
     box.dataset.withdrawn = String(trust.withdrawn);
     box.textContent = trust.sentence;
     place("worth-sentence").textContent = trust.withdrawn
@@ -140,7 +172,7 @@
   function showModels(models) {
     place("model-rows").replaceChildren(...[...models].reverse().map((model) => {
       const row = element("tr");
-      const found = Object.entries(model.evaluation).map(([name, value]) => `${name.replaceAll("_", " ")} ${typeof value === "string" ? value : number(value)}`);
+      const found = Object.entries(model.evaluation).map(([name, value]) => `${name.replaceAll("_", " ")} ${say(value)}`);
       row.append(
         element("th", `${model.version}${model.current ? " (decides)" : ""}`),
         element("td", clock(model.time)), element("td", count(model.rounds), "number"),
@@ -219,11 +251,15 @@
       ask("v1/decisions", { last: 20 }),
     ]);
     const past = history.bins.filter((bin) => bin.decisions > 0); // late rewards alone say little
-    showTiles(status, past, trust);
-    showTrust(trust);
-    drawCharts(buildCharts(past));
-    showModels(models.models);
-    showDecisions(latest.decisions);
+    const parts = {
+      tiles: () => showTiles(status, past, trust),
+      trust: () => showTrust(trust),
+      charts: () => drawCharts(buildCharts(past)),
+      models: () => showModels(models.models),
+      decisions: () => showDecisions(latest.decisions),
+    };
+    const trouble = [status.trouble, ...drawAll(Object.values(parts))].filter(Boolean);
+    tell(trouble.length ? trouble.join(" ") : null);
     place("access").hidden = true;
     document.documentElement.dataset.drawn = "yes";
   }
@@ -239,7 +275,7 @@
         askForToken(error.message);
         wait = false;  // until the reader gives a token
       } else {
-        tell(error instanceof TypeError ? "The service cannot be reached; the page tries again." : error.message);
+        tell(error instanceof Refused ? error.message : `The page could not be drawn: ${error.message}.`);
       }
     }
     if (wait) timer = setTimeout(repeat, EVERY);

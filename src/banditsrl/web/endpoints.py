@@ -11,6 +11,7 @@ from http import HTTPStatus
 from typing import Any
 
 import msgspec
+from anyio import to_thread
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
@@ -81,6 +82,8 @@ class Endpoint:
                 for name, text in request.path_params.items()}  # fmt: skip
         body = await self._decode_body(operation, request)
         call = Call(service.loops, body, query, path)
+        if operation.asks_store:  # in a thread of its own, however busy the others are
+            return make_answer(operation, await to_thread.run_sync(operation.run, call))
         if operation.scope is None:  # answered without a thread, however busy the service is
             return make_answer(operation, operation.run(call))
         threads = service.readers if operation.scope == "read" else service.threads

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from banditsrl.errors import InvalidArgument, NotFound
 from banditsrl.numerics.process import keep_live_objects_out_of_garbage_collection
+from banditsrl.registry import guess_at
 from banditsrl.web.refusals import Refusal
 
 if TYPE_CHECKING:
@@ -87,7 +88,9 @@ class Loops:
                 raise InvalidArgument(f"loop must be one of {known}, got none")
             return next(iter(self._loops.values()))
         if name not in self._loops:
-            raise NotFound(f"loop must be one of {known}, got {name!r}")
+            raise NotFound(
+                f"loop must be one of {known}, got {name!r}{guess_at(name, self._loops)}"
+            )
         return self._loops[name]
 
     def _open(self) -> None:

@@ -56,6 +56,7 @@ class Operation:
     status: int = HTTPStatus.OK
     path_types: dict[str, Any] = field(default_factory=dict)
     media: str | None = None
+    asks_store: bool = False  # what needs no token is answered at once, unless it asks a store
 
     @property
     def name(self) -> str:

@@ -57,7 +57,7 @@ class RankAnswer(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 class RankReward(msgspec.Struct, frozen=True):
     """The reward of an event."""
 
-    value: float
+    value: float | bool
 
 
 def rank(call: Call) -> RankAnswer:
