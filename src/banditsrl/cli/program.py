@@ -5,6 +5,7 @@ of the options. Ctrl-C ends the program with a sentence and status 130 at any mo
 """
 
 import gc
+import re
 from typing import Any
 
 import typer
@@ -19,6 +20,12 @@ WRONG, STOPPED = 2, 130
 
 USAGE_ERROR: Any = typer.BadParameter.__bases__[0]
 """Base of all errors of the parser; typer has no public name for it in all its versions."""
+
+NOT_A_NUMBER = re.compile(
+    r"Invalid value for '(\S+?)'(?: / '\S+')*: '(.*)' is not a valid (integer|float)\."
+)
+NUMBERS = {"integer": "a whole number", "float": "a number"}
+"""How the parser says that an option is not a number, and how we say it."""
 
 
 class Program(TyperGroup):
@@ -60,6 +67,10 @@ def _explain_usage(error: Any) -> int:
     if "\n" in text:  # a command without arguments, whose message is its help
         error.show()
         return WRONG
+    wrong = NOT_A_NUMBER.fullmatch(text)
+    if wrong:
+        kind = NUMBERS[wrong[3]]
+        text = f"{wrong[1]} must be {kind}, got {wrong[2]!r}"
     where = f" See `{error.ctx.command_path} --help`." if error.ctx else ""
     print_message(f"{text.rstrip('.')}.{where}" if text[-1:] != "?" else text, error=True)
     return WRONG

@@ -70,7 +70,8 @@ def serve(
         from banditsrl.web.server import serve as serve_loops  # noqa: PLC0415
     except ImportError as error:
         raise MissingExtra(
-            f"The service needs the package {error.name}: pip install 'banditsrl[serve]'."
+            f"The service needs the package {error.name}: pip install 'banditsrl[serve]', "
+            "or pip install '.[serve]' in a clone."
         ) from None
     use_compilation_cache(compiled_programs())  # a server that starts again need not compile
     names = [read_config(path).name for path in configs]  # refuses a bad file before anything runs
