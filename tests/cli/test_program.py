@@ -35,7 +35,7 @@ def test_the_version_is_printed(
         (["run", "mixing", "--seeds", "0"], "error: Invalid value for '--seeds'"),
         (
             ["run", "mixing", "--horizon", "abc"],
-            "error: --horizon must be a whole number, got",
+            "error: --horizon must be a whole number, got 'abc'. See `banditsrl run --help`.",
         ),
         (["run", "mixin"], "error: There is no problem named 'mixin'"),
     ],
