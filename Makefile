@@ -49,6 +49,7 @@ parity: $(VENV)/package.stamp
 
 docs: $(VENV)/package.stamp $(VENV)/docs.stamp
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+	@echo "To read it: $(BIN)/python -m http.server -d build/site, then open http://127.0.0.1:8000"
 
 # The wheel and the source distribution, each installed into an empty environment and used there.
 dist: $(VENV)/runtime.stamp

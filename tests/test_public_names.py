@@ -76,3 +76,8 @@ def test_theory_is_the_function_even_after_its_room_was_imported() -> None:
         "import banditsrl.theory.diagnosis, banditsrl; print(type(banditsrl.theory).__name__)"
     )
     assert printed.strip() == "function"
+
+
+def test_dir_lists_public_names_and_what_every_module_has() -> None:
+    plain = [name for name in dir(banditsrl) if not name.startswith("__")]
+    assert plain == sorted(banditsrl.__all__)

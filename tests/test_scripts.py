@@ -140,7 +140,7 @@ def test_continuous_integration_makes_every_target_that_a_page_names() -> None:
 
 @slow
 def test_pip_installs_the_project(tmp_path: Path, start: Start) -> None:
-    assert find_calls("pip") == [["install", "."]]
+    assert find_calls("pip") == [["install", "."], ["install", ".[serve]"]]
     pip = [sys.executable, "-m", "pip", "install", str(ROOT), "--target", str(tmp_path)]
     done = start(*pip, "--no-deps", "--no-build-isolation", "--quiet")
     assert done.returncode == 0, done.stderr

@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 
 import banditsrl
+from banditsrl.display.intervals import BAND, student_factor
 from banditsrl.reports.matplotlib_plots import make_canvas
 from banditsrl.representations.trees import Trees
 
@@ -31,7 +32,7 @@ def draw_banditsrl(data: Any, ink: Any) -> Any:
     canvas = make_canvas(7.6, 2.9)
     left, right = canvas.subplots(1, 2)
     for k, result in enumerate((ours, base)):
-        draw_curve(left, result.steps, result.mean, result.stderr, ink.lines[k])
+        draw_curve(left, result.steps, result.mean, result.stderr, ink.lines[k], SEEDS)
         name = ("BanditSRL with ε-greedy", "ε-greedy on the HLS candidate")[k]
         left.plot([], [], color=ink.lines[k], label=name)
     left.set(xlabel="step", ylabel="cumulative regret", title="regret stops growing")
@@ -51,7 +52,7 @@ def draw_banditsrl(data: Any, ink: Any) -> Any:
     )
     right.set_xlim(8, 5_000)
     right.legend(fontsize=7, loc="lower right")
-    return add_caption(canvas, f"mean of {SEEDS} seeds; band: ± 1.96 standard errors")
+    return add_caption(canvas, f"mean of {SEEDS} seeds; {BAND}")
 
 
 def run_glrt() -> Any:
@@ -114,11 +115,11 @@ def draw_linear(results: Any, ink: Any) -> Any:
     for k, (name, result) in enumerate(
         zip(("LinUCB", "LinTS", "ε-greedy", "IGW"), results, strict=True)
     ):
-        draw_curve(axis, result.steps, result.mean, result.stderr, ink.lines[k])
+        draw_curve(axis, result.steps, result.mean, result.stderr, ink.lines[k], SEEDS)
         axis.plot([], [], color=ink.lines[k], label=name)
     axis.set(xlabel="step", ylabel="cumulative regret", title="four rules, one embedding")
     axis.legend(fontsize=8)
-    return add_caption(canvas, f"mean of {SEEDS} seeds; band: ± 1.96 standard errors")
+    return add_caption(canvas, f"mean of {SEEDS} seeds; {BAND}")
 
 
 def run_trees() -> Any:
@@ -215,10 +216,11 @@ def draw_auto(data: Any, ink: Any) -> Any:
     return add_caption(canvas, "one run of 3,000 rounds (seed 0)")
 
 
-def draw_curve(axis: Any, steps: Any, mean: Any, stderr: Any, colour: str) -> None:
-    """Draw a mean with a band of 1.96 standard errors."""
+def draw_curve(axis: Any, steps: Any, mean: Any, stderr: Any, colour: str, n: int) -> None:
+    """Draw a mean with the 95% interval of a mean of n seeds, by Student's t."""
     axis.plot(steps, mean, color=colour)
-    low, high = mean - 1.96 * stderr, mean + 1.96 * stderr
+    half = student_factor(n) * stderr
+    low, high = mean - half, mean + half
     axis.fill_between(steps, low, high, color=colour, alpha=0.2, lw=0)
 
 

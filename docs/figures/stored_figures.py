@@ -11,12 +11,14 @@ import polars as pl
 from idea_figures import add_caption, draw_curve
 
 import banditsrl
+from banditsrl.display.intervals import BAND, margin_of_mean
 from banditsrl.policies.watched import Watched
 from banditsrl.reports.matplotlib_plots import make_canvas
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 RESULTS = BENCHMARKS / "results"
-BAND = "scale quick: 20 seeds, 10,000 steps; band: ± 1.96 standard errors"
+N_SEEDS = 20
+NOTE = f"scale quick: {N_SEEDS} seeds, 10,000 steps; {BAND}"
 
 
 def read_linear() -> pl.DataFrame:
@@ -30,14 +32,14 @@ def draw_vardim(table: pl.DataFrame, ink: Any) -> Any:
     names = ("realizable", "misspecified", "no-hls", "weak-hls")
     for axis, name in zip(canvas.subplots(2, 2).flat, names, strict=True):
         draw_problem(axis, table, f"vardim-{name}", ink)
-    return add_caption(canvas, BAND)
+    return add_caption(canvas, NOTE)
 
 
 def draw_leader(table: pl.DataFrame, ink: Any) -> Any:
     """Draw the figure on mixing representations."""
     canvas = make_canvas(5.2, 3.2)
     draw_problem(canvas.subplots(), table, "mixing", ink)
-    return add_caption(canvas, BAND)
+    return add_caption(canvas, NOTE)
 
 
 def draw_problem(axis: Any, table: pl.DataFrame, problem: str, ink: Any) -> None:
@@ -48,7 +50,7 @@ def draw_problem(axis: Any, table: pl.DataFrame, problem: str, ink: Any) -> None
         curve = rows.filter(pl.col("label") == label)
         steps, mean, stderr = (curve[name].to_numpy() for name in ("step", "regret", "stderr"))
         colour = ink.lines[labels.index(label)]
-        draw_curve(axis, steps, mean, stderr, colour)
+        draw_curve(axis, steps, mean, stderr, colour, N_SEEDS)
         axis.plot([], [], color=colour, label=label)
     axis.set(xlabel="step", ylabel="cumulative regret", title=problem)
     axis.set_ylim(bottom=0)
@@ -115,12 +117,14 @@ def draw_baselines(runs: Any, ink: Any) -> Any:
                 for run in runs
                 if (run["problem"], run["label"]) == (problem, label)
             )
-            half = 1.96 * final.std(ddof=1) / np.sqrt(len(final))
+            half = float(margin_of_mean(final))
             axis.barh(k, final.mean(), xerr=half, color=ink.lines[k], ecolor=ink.text, height=0.6)
         axis.set(xlabel="regret at 10,000 steps", title=problem)
         axis.set_yticks(range(len(labels)), labels)
         axis.invert_yaxis()
-    return add_caption(canvas, "preset paper; mean of 20 seeds; whiskers: ± 1.96 standard errors")
+    return add_caption(
+        canvas, f"preset paper; mean of {N_SEEDS} seeds; {BAND.replace('band', 'whiskers')}"
+    )
 
 
 def play_change() -> Any:

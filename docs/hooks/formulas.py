@@ -18,6 +18,8 @@ DISPLAY = re.compile(r'<div class="arithmatex">\s*\\\[(.*?)\\\]\s*</div>', re.DO
 MATHML = "http://www.w3.org/1998/Math/MathML"
 BARS = ("|", "‖")
 LIMITS = ("min", "max")
+LONG = 40
+"""A formula in running text whose LaTeX is longer may be wider than a phone; it can scroll."""
 
 ElementTree.register_namespace("", MATHML)
 
@@ -36,6 +38,8 @@ def convert_formula(latex: str, *, display: str = "inline") -> str:
     if unknown:
         raise PluginError(f"a formula must use known commands only, got {unknown[0]} in {plain}")
     root.set("alttext", plain)
+    if len(plain) > LONG:
+        root.set("class", "long")
     _fix_bars(root)
     if display == "block":
         _put_limits_below(root)

@@ -14,7 +14,6 @@ from banditsrl.version import VERSION
 if TYPE_CHECKING:
     from banditsrl import errors, policies, problems, representations, selection
     from banditsrl.core.actions import draw_action, draw_best, maximisers, uniform_over
-    from banditsrl.core.contract import check_policy
     from banditsrl.core.history import History
     from banditsrl.core.policy import Choice, Policy
     from banditsrl.core.problem import Problem, Task
@@ -91,6 +90,7 @@ if TYPE_CHECKING:
     from banditsrl.serving.warm_start import warm_start
     from banditsrl.simulation.comparison import Comparison, compare
     from banditsrl.simulation.measured_times import measured_times
+    from banditsrl.simulation.policy_check import check_policy
     from banditsrl.simulation.result import Result
     from banditsrl.simulation.simulate import simulate
     from banditsrl.theory.diagnosis import Diagnosis, diagnose
@@ -104,7 +104,6 @@ ROOMS = ("errors", "policies", "problems", "representations", "selection")
 
 HOMES = {
     "banditsrl.core.actions": "draw_action draw_best maximisers uniform_over",
-    "banditsrl.core.contract": "check_policy",
     "banditsrl.core.history": "History",
     "banditsrl.core.policy": "Choice Policy",
     "banditsrl.core.problem": "Problem Task",
@@ -140,6 +139,7 @@ HOMES = {
     "banditsrl.serving.warm_start": "warm_start",
     "banditsrl.simulation.comparison": "Comparison compare",
     "banditsrl.simulation.measured_times": "measured_times",
+    "banditsrl.simulation.policy_check": "check_policy",
     "banditsrl.simulation.result": "Result",
     "banditsrl.simulation.simulate": "simulate",
     "banditsrl.theory.diagnosis": "Diagnosis diagnose",
@@ -180,8 +180,8 @@ if not TYPE_CHECKING:  # type checkers know all names, so that they find misspel
 
 
 def __dir__() -> list[str]:
-    """Return all public names, whether or not they were used."""
-    return sorted({*globals(), *__all__})
+    """Return the public names, whether or not they were used, and what every module has."""
+    return sorted({*(name for name in globals() if name.startswith("__")), *__all__})
 
 
 __all__ = [

@@ -46,6 +46,6 @@ def test_progress_fits_80_columns_and_says_compiling(
     assert lines[1].endswith("…, compiling")
     assert lines[2].endswith("…, 75%, regret 123456.7")
     first = busy._replace(n_finished=0, workers={"1": workers["1234567"]}, regret=float("nan"))
-    assert console.format_progress(first._replace(share=0.0, seconds_left=float("inf"))) == (
-        "0 of 1,345 runs, 0%, compiling"
-    )
+    assert console.format_progress(
+        first._replace(share=0.0, seconds_left=float("inf"), steps_per_second=0.0)
+    ) == ("0 of 1,345 runs, 0%, compiling")

@@ -33,6 +33,10 @@ def test_the_version_is_printed(
         (["run"], "error: Missing argument 'problem'. See `banditsrl run --help`."),
         (["list", "--jsn"], "error: No such option: --jsn"),
         (["run", "mixing", "--seeds", "0"], "error: Invalid value for '--seeds'"),
+        (
+            ["run", "mixing", "--horizon", "abc"],
+            "error: --horizon must be a whole number, got 'abc'. See `banditsrl run --help`.",
+        ),
         (["run", "mixin"], "error: There is no problem named 'mixin'"),
     ],
 )

@@ -290,7 +290,7 @@ def test_an_outside_policy_that_returns_no_choice_is_refused_by_name() -> None:
         def act(self, state: Any, context: Any, mask: Any, key: Any) -> Any:
             return 3
 
-    message = "Bare.act must return a banditsrl.Choice, got int; see check_policy."
+    message = "Bare.act must return a banditsrl.Choice, got int."
     with pytest.raises(ContractViolation) as refusal:
         as_policy(Bare()).act("s", "x", "m", KEY)
     assert str(refusal.value) == message

@@ -283,3 +283,22 @@ def test_plain_code_gives_each_of_forty_seeds_what_it_gives_that_seed_alone(
     alone = banditsrl.simulate(three, policy, seeds=40, **settings)
     np.testing.assert_array_equal(alone.regret, together.regret)
     np.testing.assert_array_equal(alone.certified, together.certified)
+
+
+def test_defects_of_act_and_learn_are_reported_together() -> None:
+    class Wrong:
+        def init(self, key: Any) -> Any:
+            return {"count": jnp.zeros(())}
+
+        def act(self, *_: Any) -> Any:
+            return 1
+
+        def learn(self, *_: Any) -> Any:
+            return "nothing"
+
+    with pytest.raises(ContractViolation) as caught:
+        banditsrl.check_policy(Wrong(), "vardim-realizable")
+    act, learn = caught.value.defects
+    assert act == "Wrong.act must return a banditsrl.Choice, got int."
+    assert learn.endswith("init gave it, got str.")
+    assert "check_policy" not in str(caught.value)

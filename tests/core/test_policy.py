@@ -9,6 +9,7 @@ import pytest
 
 import banditsrl
 from banditsrl.core.policy import Choice, Policy
+from banditsrl.errors import UnknownName
 
 
 def test_a_policy_without_a_test_is_never_certified() -> None:
@@ -72,3 +73,27 @@ def test_a_policy_that_lacks_one_of_the_three_methods_cannot_be_made() -> None:
 def test_importing_changes_no_global_setting() -> None:
     assert not jax.config.jax_enable_x64
     assert jnp.zeros(1).dtype == jnp.float32
+
+
+def test_problems_and_policies_print_as_one_short_line() -> None:
+    problem = banditsrl.make_problem("vardim-realizable")
+    dims = "6 candidates of dimension 6, 2, 3, 4, 5, 6"
+    assert repr(problem) == f"FiniteProblem('vardim-realizable', 5 actions, 20 contexts, {dims})"
+    stream = banditsrl.Stream(n_columns=5, n_actions=4)
+    assert repr(stream) == "Stream('stream', 4 actions, 5 columns)"
+    policy = banditsrl.LinUCB(problem.representations[1], sigma=0.3)
+    assert repr(policy) == "LinUCB(Table of dimension 2, sigma=0.3)"
+    around = banditsrl.BanditSRL(problem.representations, base="linucb", loss="weak")
+    assert repr(around) == f"BanditSRL({dims}, loss='weak', base=LinUCB)"
+    watched = banditsrl.Watched(policy, drift=1e5)
+    assert repr(watched) == "Watched(LinUCB(Table of dimension 2, sigma=0.3), drift=100000.0)"
+
+
+def test_a_base_may_be_given_by_name() -> None:
+    problem = banditsrl.make_problem("vardim-realizable")
+    named = banditsrl.BanditSRL(problem.representations, base="egreedy")
+    assert isinstance(named.base, banditsrl.EpsilonGreedy)
+    glrt = banditsrl.GLRT(problem.representations[0], base="linucb")
+    assert isinstance(glrt.base, banditsrl.LinUCB)
+    with pytest.raises(UnknownName, match="There is no base named 'linucp'; did you mean 'linucb'"):
+        banditsrl.BanditSRL(problem.representations, base="linucp")

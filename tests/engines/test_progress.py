@@ -1,5 +1,6 @@
 """Progress: what the meter adds up."""
 
+import math
 from dataclasses import replace
 
 import pytest
@@ -56,3 +57,18 @@ def test_the_time_left_follows_the_first_measured_run(monkeypatch: pytest.Monkey
     # 12 of 32 measured seconds are done; by the expected times it would be a half.
     assert meter.snapshot({}).share == pytest.approx(12 / 32)
     assert meter.snapshot({}).seconds_left == pytest.approx(20.0)
+
+
+def test_compilation_does_not_count_in_speed_and_time_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [0.0]
+    monkeypatch.setattr("time.monotonic", lambda: now[0])
+    job = Job(RunSpec("mixing", "greedy", 1_000, (0,), (1_000,)), "a", 1.0)
+    meter, seen = Meter([job]), {}
+    for second, done in ((90, 0), (100, 5), (120, 10), (130, 200), (140, 400)):
+        now[0] = float(second)
+        seen[second] = meter.snapshot({"1": Status(job.spec.hash, "a", done, 1_000, 1.0)})
+    assert all(math.isinf(seen[second].seconds_left) for second in (90, 100, 120))
+    assert [seen[second].steps_per_second for second in (90, 100, 120)] == [0.0] * 3
+    # Compiling ended at second 120 with 10 steps; 390 steps took 20 seconds since.
+    assert seen[140].steps_per_second == pytest.approx(390 / 20)
+    assert seen[140].seconds_left == pytest.approx(600 / (390 / 20))

@@ -219,7 +219,9 @@ def test_an_unknown_column_gives_the_nearest_one(tmp_path: Path) -> None:
         read_table(path, label="kin")
     with pytest.raises(InvalidArgument, match="drop must be a column, got 'sice'; did you mean"):
         read_table(path, label="kind", drop=["sice"])
-    with pytest.raises(InvalidArgument, match="got 'zzz'; known: size, colour, fresh, kind"):
+    with pytest.raises(
+        InvalidArgument, match=r"got 'zzz'\. The columns are size, colour, fresh, kind"
+    ):
         read_table(path, label="zzz")
 
 

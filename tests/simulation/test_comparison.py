@@ -13,6 +13,7 @@ from banditsrl.errors import InvalidArgument, InvalidType, UnknownName
 from banditsrl.simulation.comparison import Comparison
 
 HORIZON, SEEDS = 400, 4
+LINUCB = "linucb on candidate 0"
 
 
 @pytest.fixture(scope="module")
@@ -29,7 +30,7 @@ def result(comparison: Comparison) -> banditsrl.Result:
 def test_names_stand_for_the_objects_they_make(result: banditsrl.Result) -> None:
     problem = banditsrl.make_problem("vardim-realizable")
     policy = banditsrl.make_policy("linucb", problem)
-    again = banditsrl.simulate(problem, policy, horizon=HORIZON, seeds=SEEDS, name="linucb")
+    again = banditsrl.simulate(problem, policy, horizon=HORIZON, seeds=SEEDS, name=result.policy)
     assert np.array_equal(again.regret, result.regret)
     assert (again.problem, again.policy) == (result.problem, result.policy)
 
@@ -42,7 +43,7 @@ def test_a_misspelt_name_is_refused_with_the_nearest_one() -> None:
 
 
 def test_the_repr_of_a_result_is_one_short_line(result: banditsrl.Result) -> None:
-    assert repr(result).startswith("Result(linucb on vardim-realizable: regret ")
+    assert repr(result).startswith("Result(linucb on candidate 0 on vardim-realizable: regret ")
     assert repr(result).endswith(" 400 steps, 4 seeds)")
     assert len(repr(result)) < 120
 
@@ -54,7 +55,10 @@ def test_the_summary_has_the_regret_and_its_interval_by_student(result: banditsr
     assert float(mean) == pytest.approx((low + high) / 2, rel=0.05)
     assert float(margin) == pytest.approx((high - low) / 2, rel=0.05)
     assert str(result) == str(result.summary())
-    assert str(result).splitlines()[0] == "linucb on vardim-realizable, 400 steps, 4 seeds"
+    assert (
+        str(result).splitlines()[0]
+        == "linucb on candidate 0 on vardim-realizable, 400 steps, 4 seeds"
+    )
 
 
 def test_a_notebook_shows_a_table_and_a_small_plot(result: banditsrl.Result) -> None:
@@ -82,11 +86,11 @@ def test_a_picture_shows_itself_and_is_saved(result: banditsrl.Result, tmp_path:
 
 
 def test_the_comparison_orders_by_regret_and_draws_every_policy(comparison: Comparison) -> None:
-    assert [row[0] for row in comparison.table.rows] == ["linucb", "uniform"]
-    assert [line.name for line in comparison.chart().lines] == ["linucb", "uniform"]
+    assert [row[0] for row in comparison.table.rows] == [LINUCB, "uniform"]
+    assert [line.name for line in comparison.chart().lines] == [LINUCB, "uniform"]
     assert comparison._repr_html_().count("<polyline") == 2
     assert comparison.plot()._repr_png_().startswith(b"\x89PNG")
-    assert repr(comparison) == "Comparison(linucb, uniform on vardim-realizable)"
+    assert repr(comparison) == "Comparison(linucb on candidate 0, uniform on vardim-realizable)"
 
 
 def test_pairs_are_compared_seed_by_seed(comparison: Comparison) -> None:
@@ -96,14 +100,37 @@ def test_pairs_are_compared_seed_by_seed(comparison: Comparison) -> None:
     assert difference.mean == pytest.approx(gap.mean())
     assert difference.mean - difference.margin == pytest.approx(interval.low)
     assert difference.n_better == sum(value < 0 for value in gap)
-    assert str(difference).startswith("linucb has ")
+    assert str(difference).startswith(f"{LINUCB} has ")
     assert str(difference) in str(comparison)
 
 
 def test_the_frame_of_a_comparison_holds_all_results(comparison: Comparison) -> None:
     frame = comparison.to_polars()
     assert len(frame) == sum(result.regret.size for result in comparison.results)
-    assert set(frame["policy"]) == {"linucb", "uniform"}
+    assert set(frame["policy"]) == {LINUCB, "uniform"}
+
+
+def test_policies_on_one_of_several_candidates_are_listed_with_it(comparison: Comparison) -> None:
+    problem = banditsrl.make_problem("vardim-realizable")
+    policies = [banditsrl.LinUCB(problem.representations[k]) for k in (0, 3)]
+    both = banditsrl.compare(problem, [*policies, "leader"], horizon=5, seeds=1)
+    names = [result.policy for result in both.results]
+    assert names == ["LinUCB on candidate 0", "LinUCB on candidate 3", "leader"]
+    assert comparison["linucb"] is comparison[LINUCB]
+    with pytest.raises(UnknownName, match="no policy named 'LinUCB' in this comparison"):
+        both["LinUCB"]  # which one is not clear
+
+
+def test_certified_shares_are_drawn_below_if_a_round_was_certified(comparison: Comparison) -> None:
+    assert comparison.chart().below is None
+    problem = banditsrl.make_problem("vardim-realizable")
+    certified = banditsrl.simulate(problem, "glrt-linucb", horizon=2_000, seeds=2)
+    below = certified.chart().below
+    assert below is not None
+    gained = np.diff(certified.certified, axis=1, prepend=0.0)
+    rounds = np.diff(certified.steps, prepend=0)
+    assert np.allclose(below.lines[0].y, (gained / rounds).mean(axis=0))
+    assert len(certified.plot().figure.axes) == 2
 
 
 def test_policies_of_one_name_are_numbered_and_a_dictionary_names_them(

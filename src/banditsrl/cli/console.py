@@ -106,9 +106,9 @@ def format_progress(snapshot: Snapshot) -> str:
     parts.append(f"{snapshot.share:.0%}")
     if math.isfinite(snapshot.seconds_left) and snapshot.n_finished < snapshot.n_jobs:
         parts.append(f"{format_duration(snapshot.seconds_left)} left")
-    if any(status.done for status in snapshot.workers.values()) or snapshot.n_finished:
+    if snapshot.steps_per_second > 0:
         parts.append(f"{format_amount(snapshot.steps_per_second)} steps/s")
-    elif snapshot.workers:
+    elif snapshot.workers and not any(status.done for status in snapshot.workers.values()):
         parts.append("compiling")
     if not math.isnan(snapshot.regret):
         parts.append(f"regret {snapshot.regret:.1f}")

@@ -5,6 +5,9 @@ of the options. Ctrl-C ends the program with a sentence and status 130 at any mo
 """
 
 import gc
+import re
+import sys
+from itertools import pairwise
 from typing import Any
 
 import typer
@@ -19,6 +22,10 @@ WRONG, STOPPED = 2, 130
 
 USAGE_ERROR: Any = typer.BadParameter.__bases__[0]
 """Base of all errors of the parser; typer has no public name for it in all its versions."""
+
+NOT_A_NUMBER = re.compile(r"Invalid value for '(--[\w-]+)'.*\bvalid (integer|float|number)\b.*")
+NUMBERS = {"integer": "a whole number", "float": "a number", "number": "a number"}
+"""How parsers say that an option is not a number, and how we say it."""
 
 
 class Program(TyperGroup):
@@ -60,6 +67,17 @@ def _explain_usage(error: Any) -> int:
     if "\n" in text:  # a command without arguments, whose message is its help
         error.show()
         return WRONG
+    wrong = NOT_A_NUMBER.fullmatch(text)
+    if wrong:
+        text = f"{wrong[1]} must be {NUMBERS[wrong[2]]}, got {_find_value(wrong[1])!r}"
     where = f" See `{error.ctx.command_path} --help`." if error.ctx else ""
     print_message(f"{text.rstrip('.')}.{where}" if text[-1:] != "?" else text, error=True)
     return WRONG
+
+
+def _find_value(option: str) -> str:
+    """Return what was given for an option; not every version of the parser says it."""
+    words = sys.argv[1:]
+    joined = [word.partition("=")[2] for word in words if word.startswith(f"{option}=")]
+    after = [value for word, value in pairwise(words) if word == option]
+    return [*joined, *after, ""][0]

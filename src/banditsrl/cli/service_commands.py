@@ -71,7 +71,8 @@ def serve(
         from banditsrl.web.server import serve as serve_loops  # noqa: PLC0415
     except ImportError as error:
         raise MissingExtra(
-            f"The service needs the package {error.name}: pip install 'banditsrl[serve]'."
+            f"The service needs the package {error.name}: pip install 'banditsrl[serve]', "
+            "or pip install '.[serve]' in a clone."
         ) from None
     use_compilation_cache(compiled_programs())  # a server that starts again need not compile
     with warnings.catch_warnings():  # what is not known is refused or warned of by the opening

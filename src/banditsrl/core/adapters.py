@@ -91,7 +91,7 @@ class OutsidePolicy(Policy[State]):
         if not isinstance(choice, Choice):
             raise ContractViolation(
                 f"{self.display_name}.act must return a banditsrl.Choice, got "
-                f"{type(choice).__name__}; see check_policy."
+                f"{type(choice).__name__}."
             )
         check_choice_form(self.display_name, choice.action, choice.pmf, mask)
         return choice

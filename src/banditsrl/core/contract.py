@@ -1,7 +1,8 @@
 """Is this object a policy? The contract as code, for our policies and for anybody's.
 
-Each check is a function that raises `ContractViolation` with one sentence; `check_policy` runs
-them all on contexts of a given problem, and reports all that fail together.
+Each check is a function that raises `ContractViolation` with one sentence; `verify_contract` runs
+them all on contexts of a given problem, and reports all that fail together. What people call is
+`check_policy`, in `simulation.policy_check`, which also takes names.
 """
 
 from collections.abc import Callable
@@ -31,31 +32,12 @@ N_ROUNDS = 3
 
 
 @in_float64
-def check_policy(
+def verify_contract(
     policy: AnyPolicy, problem: AnyProblem, *, representation: int | Representation | None = None
 ) -> tuple[str, ...]:
-    """Verify that `policy` keeps the contract, on contexts of `problem`.
+    """Return the names of the checks that a policy passes, or raise one error for all that fail.
 
-    Args:
-        policy: Any object with `init`, `act` and `learn`.
-        problem: Where the contexts come from.
-        representation: An index into the problem's candidates, or a representation. If given,
-            contexts are handed over embedded, (n_actions, dim), as BanditSRL does with its base:
-            of an index, padded with zeros to the largest dimension among the candidates.
-
-    Returns:
-        The names of the checks that passed (all of them).
-
-    Raises:
-        ContractViolation: With one sentence for each check that fails, as a list if there are
-            several; `defects` holds the sentences.
-
-    Example:
-        >>> import banditsrl
-        >>> problem = banditsrl.make_problem("vardim-realizable")
-        >>> passed = banditsrl.check_policy(banditsrl.LinUCB(problem.representations[0]), problem)
-        >>> "maps over seeds" in passed
-        True
+    The arguments are those of `check_policy`.
     """
     name = type(policy).__name__
     missing = missing_members(policy, POLICY_MEMBERS)
@@ -63,6 +45,7 @@ def check_policy(
     policy, problem = as_policy(policy), as_problem(problem)
     embed = _embedding_of(problem, representation)
     try:
+        _try_each_method(policy, problem, embed)
         case = _play_case(policy, problem, embed)
     except BanditSRLError:
         raise
@@ -138,6 +121,40 @@ def _play_case(
     return ContractCase(policy, fresh, first, state, last, mask, keys[0], problem.n_actions)
 
 
+def _try_each_method(
+    policy: Policy[Any], problem: Problem, embed: Callable[[Context], Context]
+) -> None:
+    """Refuse what `act` and `learn` return in the first round, both at once if both are wrong."""
+    key = jax.random.key(0)
+    context = jax.tree.map(lambda leaf: leaf[0], problem.contexts(key, 1))
+    seen, mask = embed(context), jnp.ones(problem.n_actions, dtype=bool)
+    fresh = policy.init(key)
+
+    def act() -> None:
+        _require_form(policy, policy.act(fresh, seen, mask, key))
+
+    def learn() -> None:
+        action = jnp.zeros((), dtype=jnp.int32)
+        state = policy.learn(fresh, seen, action, problem.means(context)[action])
+        _require_structure(policy, fresh, state)
+
+    found = [_find_violation(policy, method) for method in (act, learn)]
+    _refuse(policy.display_name, [sentence for sentence in found if sentence])
+
+
+def _find_violation(policy: Policy[Any], method: Callable[[], None]) -> str | None:
+    """Return the sentence about a method that breaks the contract; other errors of ours pass on."""
+    try:
+        method()
+    except ContractViolation as error:
+        return str(error)
+    except BanditSRLError:
+        raise
+    except Exception as error:
+        return f"{policy.display_name} fails in its first rounds: {_summarise(error)}"
+    return None
+
+
 def _require_form(policy: Policy[Any], choice: Any) -> None:
     """Refuse what is not a choice of one action, before anything is computed with it."""
     if not isinstance(choice, Choice):
@@ -157,7 +174,8 @@ def _require_form(policy: Policy[Any], choice: Any) -> None:
 def _require_structure(policy: Policy[Any], fresh: State, state: State) -> None:
     before: Any = jax.tree.structure(fresh)
     after: Any = jax.tree.structure(state)
-    require(before == after, policy, SAME_STRUCTURE)
+    got = "" if type(state) is type(fresh) else f", got {type(state).__name__}"
+    require(before == after, policy, f"{SAME_STRUCTURE}{got}")
 
 
 def _summarise(error: Exception) -> str:

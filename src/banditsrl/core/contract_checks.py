@@ -1,6 +1,6 @@
 """What does the contract of a policy demand? One function per rule, which raises if it is broken.
 
-`check_policy` in `core.contract` plays the rounds that these checks look at.
+`verify_contract` in `core.contract` plays the rounds that these checks look at.
 """
 
 from collections.abc import Callable

@@ -25,7 +25,7 @@ from jax.typing import ArrayLike
 from banditsrl.core.history import History
 from banditsrl.core.problem import Problem
 from banditsrl.core.representation import Context, Representation
-from banditsrl.core.settings import DescribedMeta
+from banditsrl.core.settings import DescribedMeta, list_changed_settings
 
 StateT = TypeVar("StateT")
 
@@ -192,6 +192,11 @@ class Policy(eqx.Module, Generic[StateT], metaclass=DescribedMeta):
         """Number of Monte-Carlo draws behind `Choice.pmf`; zero means that it is exact."""
         return 0
 
+    def __repr__(self) -> str:
+        """Return one line: the name, the embedding and the settings that are not the default."""
+        parts = [*_describe_embeddings(self), *list_changed_settings(self)]
+        return f"{self.display_name}({', '.join(parts)})"
+
     # What a policy around this one may ask of its base.
 
     @property
@@ -208,6 +213,15 @@ class Policy(eqx.Module, Generic[StateT], metaclass=DescribedMeta):
     def replays(self) -> bool:
         """Whether BanditSRL feeds all past rounds to this base when a new phase begins."""
         return False
+
+
+def _describe_embeddings(policy: Policy[Any]) -> list[str]:
+    """Return the kinds of embedding of a policy and their dimensions, in a few words."""
+    embeddings = policy.embeddings
+    if len(embeddings) > 1:
+        dims = ", ".join(str(embedding.dim) for embedding in embeddings)
+        return [f"{len(embeddings)} candidates of dimension {dims}"]
+    return [f"{type(each).__name__} of dimension {each.dim}" for each in embeddings]
 
 
 class PolicyLike(Protocol):

@@ -36,6 +36,19 @@ class Task(eqx.Module, metaclass=DescribedMeta):
         """Number of contexts X if a context is an index into a table, otherwise None."""
         return None
 
+    def __repr__(self) -> str:
+        """Return one line: the name, the number of actions, and how contexts are described."""
+        size = f"{self.n_actions} actions, {self.describe_contexts()}"
+        return f"{type(self).__name__}({self.name!r}, {size})"
+
+    def describe_contexts(self) -> str:
+        """Return in a few words what contexts and candidates there are."""
+        known = "" if self.n_contexts is None else f"{self.n_contexts:,} contexts, "
+        dims = ", ".join(str(candidate.dim) for candidate in self.representations)
+        if len(self.representations) == 1:
+            return f"{known}embeddings of dimension {dims}"
+        return f"{known}{len(self.representations)} candidates of dimension {dims or 'none'}"
+
 
 class Problem(Task):
     """A task that can be simulated: it deals contexts and pays noisy rewards.

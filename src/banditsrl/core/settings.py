@@ -72,6 +72,13 @@ def list_settings(cls: Any) -> list[str]:
     ]
 
 
+def list_changed_settings(thing: Any) -> list[str]:
+    """Return `name=value` for each setting of an object that is not the default."""
+    rows = [row for row in list_fields(type(thing)) if row.help]
+    values = vars(thing)
+    return [f"{row.name}={values[row.name]!r}" for row in rows if values[row.name] != row.default]
+
+
 def list_fields(part: type[Any]) -> list[SettingRow]:
     """Return the fields of a class with their defaults, and with the help that `setting` has."""
     return [

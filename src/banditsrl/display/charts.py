@@ -39,6 +39,7 @@ class LineChart:
         y_label: What the vertical axis shows.
         lines: The lines, in the order of the legend.
         caption: How to read the bands; empty if there are none.
+        below: A second chart over the same axis, which a picture shows below; None without one.
     """
 
     title: str
@@ -46,6 +47,7 @@ class LineChart:
     y_label: str
     lines: tuple[Line, ...]
     caption: str = ""
+    below: "LineChart | None" = None
 
 
 @dataclass(frozen=True)

@@ -15,4 +15,4 @@ DASHES = {
     "longdash": (0, (9, 3)),
     "longdashdot": (0, (9, 3, 1, 3)),
 }
-"""Dashes by name, with matplotlib's value. The second of each pair is for a base."""
+"""Dashes by name, with matplotlib's value."""

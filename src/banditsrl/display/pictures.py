@@ -5,6 +5,7 @@ A matplotlib figure appears in a notebook only after a magic command has chosen 
 """
 
 import io
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +31,9 @@ LOOK: Any = {
 
 INCHES = (6.0, 3.6)
 """Width and height of a picture of lines."""
+
+BELOW_INCHES = 1.7
+"""Height of a second chart below the first."""
 
 BAR_INCHES, FRAME_INCHES = 0.35, 0.95
 """Height of a bar with its gap, and of what is around the bars."""
@@ -86,11 +90,11 @@ def draw_picture(chart: Chart) -> Picture:
     with mpl.rc_context(LOOK):
         figure = Figure(figsize=_size_of(chart), layout="constrained")
         FigureCanvasAgg(figure)
-        axis = figure.subplots()
         if isinstance(chart, BarChart):
+            axis = figure.subplots()
             _draw_bars(axis, chart)
         else:
-            _draw_lines(axis, chart)
+            axis = _draw_panels(figure, chart)
         axis.set_title(chart.title)
     return Picture(figure, chart.title)
 
@@ -99,7 +103,21 @@ def _size_of(chart: Chart) -> tuple[float, float]:
     """Return width and height in inches: more bars make a picture higher."""
     if isinstance(chart, BarChart):
         return INCHES[0], BAR_INCHES * len(chart.names) + FRAME_INCHES
-    return INCHES
+    return INCHES[0], INCHES[1] + (0.0 if chart.below is None else BELOW_INCHES)
+
+
+def _draw_panels(figure: "Canvas", chart: LineChart) -> Any:
+    """Draw a chart, with the one below it if there is one, and return the upper axis."""
+    if chart.below is None:
+        axis = figure.subplots()
+        _draw_lines(axis, chart)
+        return axis
+    heights = (INCHES[1], BELOW_INCHES)
+    upper, lower = figure.subplots(2, sharex=True, gridspec_kw={"height_ratios": heights})
+    _draw_lines(upper, replace(chart, x_label=""))
+    _draw_lines(lower, chart.below)
+    lower.get_legend().remove()  # the colours are those above
+    return upper
 
 
 def _draw_lines(axis: Any, chart: LineChart) -> None:
@@ -113,7 +131,7 @@ def _draw_lines(axis: Any, chart: LineChart) -> None:
     axis.set_xlim(left=0.0)
     axis.xaxis.set_major_formatter("{x:,.0f}")
     note = f"\n{chart.caption}" if chart.caption else ""
-    axis.set_xlabel(f"{chart.x_label}{note}")
+    axis.set_xlabel(f"{chart.x_label}{note}".strip())
     axis.set_ylabel(chart.y_label)
     axis.legend()
 

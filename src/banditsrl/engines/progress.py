@@ -11,6 +11,9 @@ from banditsrl.engines.engine import Engine
 from banditsrl.engines.jobs import Outcome, Status
 from banditsrl.experiments.planning import Job, SweepPlan
 
+WARM_SHARE, WARM_SECONDS = 0.02, 60.0
+"""Speed is measured after this share of a run, or this time: first phases compile programs too."""
+
 
 class Snapshot(NamedTuple):
     """The progress of a sweep at one moment."""
@@ -18,9 +21,9 @@ class Snapshot(NamedTuple):
     n_finished: int  # runs, since this start
     n_jobs: int
     share: float  # of the expected work, between 0 and 1
-    steps_per_second: float
+    steps_per_second: float  # after compilation; zero before it is known
     regret: float  # mean over the runs seen so far
-    seconds_left: float
+    seconds_left: float  # infinite before the speed is known
     workers: Mapping[str, Status]
 
 
@@ -45,6 +48,8 @@ class Meter:
         self._steps: dict[str, int] = {}  # most steps that were reported of each run
         self._started = time.monotonic()
         self._share = 0.0
+        self._since: tuple[float, dict[str, int]] | None = None  # when speed began to be measured
+        self._first_steps = float("inf")
 
     def add(self, outcome: Outcome) -> None:
         """Take note of a job that has ended."""
@@ -60,26 +65,47 @@ class Meter:
         workers = {name: status for name, status in workers.items() if status.run in open_runs}
         for status in workers.values():
             self._steps[status.run] = max(self._steps.get(status.run, 0), status.done)
-        share = self._measure_share()
+        now = time.monotonic()
+        began, before = self._move_start(now)
+        steps = {run: self._count_steps(run) for run in self.jobs}
+        share = self._measure_share(steps)
         self._share = max(self._share, share)
-        spent = max(time.monotonic() - self._started, 1e-9)
+        spent, gained = max(now - began, 1e-9), share - self._measure_share(before)
         regrets = [outcome.regret for outcome in self.outcomes.values() if outcome.error is None]
         regrets += [status.regret for status in workers.values() if status.done]
         return Snapshot(
             n_finished=len(self.outcomes),
             n_jobs=len(self.jobs),
             share=self._share,
-            steps_per_second=sum(map(self._count_steps, self.jobs)) / spent,
+            steps_per_second=(sum(steps.values()) - sum(before.values())) / spent,
             regret=sum(regrets) / len(regrets) if regrets else float("nan"),
-            seconds_left=spent * (1.0 - share) / share if share > 0 else float("inf"),
+            seconds_left=spent * (1.0 - share) / gained if gained > 0 else float("inf"),
             workers=workers,
         )
+
+    def _move_start(self, now: float) -> tuple[float, dict[str, int]]:
+        """Return when the measurement of speed began, and the steps that were done then.
+
+        It begins with the first steps that are seen, and begins again while all runs are young. If
+        a run has ended by then, it begins with the sweep.
+        """
+        steps = {run: done for run, done in self._steps.items() if done}
+        if self._since is None and self.outcomes:
+            self._since = (self._started, {})
+        if self._since is None and not steps:
+            return now, {}
+        self._first_steps = min(self._first_steps, now)
+        young = all(done < WARM_SHARE * self.jobs[run].n_steps for run, done in steps.items())
+        warming = young and not self.outcomes and now - self._first_steps < WARM_SECONDS
+        if self._since is None or warming:
+            self._since = (now, steps)
+        return self._since
 
     def _count_steps(self, run: str) -> int:
         return self.jobs[run].n_steps if run in self.outcomes else self._steps.get(run, 0)
 
-    def _measure_share(self) -> float:
-        """Return the share of the work that is done; expected times are corrected by measured ones.
+    def _measure_share(self, steps: Mapping[str, int]) -> float:
+        """Return the share of the work in these steps; expected times are corrected by measured.
 
         The correction of a run is the one of its own cell, or else that of all finished runs.
         """
@@ -94,7 +120,7 @@ class Meter:
         for run, job in self.jobs.items():
             factor = factors.get(job.spec.cell_hash, factors.get("", 1.0))
             work += factor * job.seconds
-            done += factor * job.seconds * self._count_steps(run) / max(job.n_steps, 1)
+            done += factor * job.seconds * steps.get(run, 0) / max(job.n_steps, 1)
         return min(done / work, 1.0) if work > 0 else 0.0
 
 

@@ -36,7 +36,10 @@ def create_loop(store: LoopStore, config: LoopConfig, now: float) -> None:
             (config.name, document, config.mode),
         )
         if not made:
-            raise Conflict(f"There is already a loop named {config.name!r} in this store.")
+            raise Conflict(
+                f"There is already a loop named {config.name!r} in this store; "
+                "open it with Loop.open."
+            )
         cursor.execute(
             "INSERT INTO records (loop, position, kind, time, id, body) "
             "VALUES (?, 1, 'created', ?, NULL, ?)",

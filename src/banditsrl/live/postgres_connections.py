@@ -18,7 +18,8 @@ try:
     import psycopg
 except ImportError as error:
     raise StoreUnavailable(
-        "A store on PostgreSQL needs the package psycopg: pip install 'banditsrl[postgres]'."
+        "A store on PostgreSQL needs the package psycopg: pip install 'banditsrl[postgres]', "
+        "or pip install '.[postgres]' in a clone."
     ) from error
 
 CONNECT_SECONDS = 5

@@ -64,11 +64,11 @@ class BanditSRL(PolicyAroundBase[BanditSRLState]):
 
     Args:
         representations: The candidates Phi; they may differ in dimension.
-        base: Any no-regret algorithm. A linear policy shares the statistics. Any other object with
-            `init`, `act` and `learn` sees the current embedding (A, d), padded with zeros to the
-            largest dimension, as its context. It learns from the rounds that it played and starts
-            from its initial state in each phase. If it has a true attribute `replays`, it learns
-            from all past rounds in the new embedding instead.
+        base: Any no-regret algorithm. A linear policy, or its name such as "linucb", shares the
+            statistics. Any other object with `init`, `act` and `learn` sees the current embedding
+            (A, d), padded with zeros to the largest dimension, as its context. It learns from the
+            rounds that it played and starts from its initial state in each phase. If it has a true
+            attribute `replays`, it learns from all past rounds in the new embedding instead.
         loss: The name of a representation loss (see `LOSSES`), a `Loss`, or a function that takes
             the `Evidence` and returns one number per candidate.
         gamma: Growth of the phases, $t_{j+1}=\lceil\gamma t_j\rceil$.

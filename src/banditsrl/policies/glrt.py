@@ -10,7 +10,6 @@ from jax import Array
 from jax.typing import ArrayLike
 
 from banditsrl.arguments import check_action, check_mask, check_reward
-from banditsrl.core.adapters import as_policy
 from banditsrl.core.history import History
 from banditsrl.core.policy import AnyPolicy, Choice, State
 from banditsrl.core.representation import Context, Representation
@@ -25,6 +24,7 @@ from banditsrl.linear.ridge import (
 )
 from banditsrl.numerics.precision import in_float64
 from banditsrl.numerics.seed_axis import select_row
+from banditsrl.policies.base_names import as_base
 from banditsrl.policies.base_player import Moment, keep_if_certified
 from banditsrl.policies.tested_policy import PolicyAroundBase
 from banditsrl.representations.conversion import optional_representation
@@ -52,8 +52,8 @@ class GLRT(PolicyAroundBase[GLRTState]):
 
     Args:
         representation: The embedding in which the test is made.
-        base: A linear policy, or any object with `init`, `act` and `learn`, which then sees the
-            problem's own contexts.
+        base: A linear policy or its name, or any object with `init`, `act` and `learn`, which then
+            sees the problem's own contexts.
 
     Example:
         >>> import banditsrl
@@ -65,7 +65,7 @@ class GLRT(PolicyAroundBase[GLRTState]):
         True
     """
 
-    base: AnyPolicy = eqx.field(converter=lambda base: as_policy(base, "base"))
+    base: AnyPolicy | str = eqx.field(converter=as_base)
     _: KW_ONLY
     representation: Representation | None = eqx.field(
         default=None, converter=optional_representation
@@ -76,7 +76,7 @@ class GLRT(PolicyAroundBase[GLRTState]):
         first: Any = None,
         /,
         *,
-        base: AnyPolicy | None = None,
+        base: AnyPolicy | str | None = None,
         representation: Any = None,
         **settings: Any,
     ) -> None:

@@ -19,21 +19,17 @@ from banditsrl.core.representation import Representation
 from banditsrl.errors import InvalidArgument
 from banditsrl.policies.banditsrl import BanditSRL
 from banditsrl.policies.banditsrl_auto import BanditSRLAuto
-from banditsrl.policies.egreedy import EpsilonGreedy
+from banditsrl.policies.base_names import BASES
 from banditsrl.policies.glrt import GLRT
-from banditsrl.policies.greedy import Greedy
 from banditsrl.policies.igw import IGW
 from banditsrl.policies.leader import Leader
 from banditsrl.policies.linear_policy import RidgePolicy
-from banditsrl.policies.lints import LinTS
-from banditsrl.policies.linucb import LinUCB
 from banditsrl.policies.neuralucb import NeuralUCB
 from banditsrl.policies.nn_banditsrl import NNBanditSRL
 from banditsrl.policies.presets import EXPLORER, PORTFOLIO, PRESETS, Settings
 from banditsrl.policies.tested_policy import TestedPolicy
 from banditsrl.policies.tree_egreedy import TreeEGreedy
 from banditsrl.policies.tree_linucb import TreeLinUCB
-from banditsrl.policies.uniform import Uniform
 from banditsrl.policies.watched import Watched
 from banditsrl.policies.wide_ucb import WideUCB
 from banditsrl.problems.problem_catalogue import look_up_problem
@@ -59,15 +55,6 @@ class PolicyMaker(Protocol):
 
 
 POLICIES: Registry[PolicyMaker] = Registry("policy")
-
-BASES: dict[str, type[RidgePolicy]] = {
-    "uniform": Uniform,
-    "greedy": Greedy,
-    "linucb": LinUCB,
-    "lints": LinTS,
-    "egreedy": EpsilonGreedy,
-    "igw": IGW,
-}
 
 MAXIMUM_LIKELIHOOD: Settings = {"loss": "none", "glrt_scale": None, "held_out": False}
 """With these, NN-BanditSRL is its base algorithm on the maximum-likelihood representation."""
@@ -333,7 +320,8 @@ def _setting_names(part: type[Any]) -> list[str]:
     return [name for name in names if not name.startswith("_") and name not in NOT_SETTINGS]
 
 
-for _name, _base in BASES.items():
+for _name in BASES:
+    _base = BASES[_name]
     POLICIES.add(_name, partial(_make_alone, _base))
     POLICIES.add(f"glrt-{_name}", partial(_make_glrt, _base))
 for _name in ("linucb", "lints", "egreedy", "igw"):

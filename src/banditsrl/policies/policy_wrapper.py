@@ -15,7 +15,7 @@ from banditsrl.arguments import at_least, probability, real
 from banditsrl.core.adapters import as_policy
 from banditsrl.core.policy import AnyPolicy, Policy
 from banditsrl.core.representation import Representation
-from banditsrl.core.settings import setting
+from banditsrl.core.settings import list_changed_settings, setting
 from banditsrl.errors import InvalidArgument
 from banditsrl.selection.audit_schedule import audit_rates, read_schedule
 from banditsrl.selection.audits import AuditRates, AuditRecord, empty_record
@@ -47,6 +47,11 @@ class PolicyAroundPolicy(Policy[StateT]):
     drift: float | None = setting(
         None, "Average number of rounds between false alarms of a change; None: no test."
     )
+
+    def __repr__(self) -> str:
+        """Return one line: the policy inside, and the settings that are not the default."""
+        parts = [repr(self.inner), *list_changed_settings(self)]
+        return f"{type(self).__name__}({', '.join(parts)})"
 
     def __check_init__(self) -> None:
         read_schedule("audit", self.audit)

@@ -13,9 +13,9 @@ import equinox as eqx
 from jax import Array
 
 from banditsrl.arguments import at_least, flag, one_of, positive, probability
-from banditsrl.core.adapters import as_policy
 from banditsrl.core.policy import AnyPolicy, Policy, RidgeSettings
 from banditsrl.core.settings import setting
+from banditsrl.policies.base_names import as_base
 from banditsrl.policies.base_player import BasePlayer, make_player
 from banditsrl.selection.certificate import RADII, Certificate
 from banditsrl.selection.conventions import CONVENTIONS, Conventions
@@ -95,7 +95,7 @@ class PolicyAroundBase(TestedPolicy[StateT]):
     """A policy that asks a base algorithm where the test does not pass."""
 
     _: KW_ONLY
-    base: AnyPolicy = eqx.field(converter=lambda base: as_policy(base, "base"))
+    base: AnyPolicy | str = eqx.field(converter=as_base)
     warm_start: bool = setting(
         True, "Whether a linear base shares all statistics; if not, it starts afresh each phase."
     )
@@ -103,10 +103,14 @@ class PolicyAroundBase(TestedPolicy[StateT]):
     def __check_init__(self) -> None:
         flag("warm_start", self.warm_start)
 
+    def __repr__(self) -> str:
+        """Return one line, with the name of the base."""
+        return f"{super().__repr__()[:-1]}, base={self.base_policy.display_name})"
+
     @property
     def base_policy(self) -> Policy[Any]:
         """The base, adapted if it is an outside object."""
-        return as_policy(self.base, "base")
+        return as_base(self.base)
 
     @property
     def inherited(self) -> RidgeSettings:

@@ -84,6 +84,10 @@ class TableProblem(Problem):
         """Number of rows."""
         return int(self.labels.shape[0])
 
+    def describe_contexts(self) -> str:
+        """Return the numbers of rows and columns."""
+        return f"{self.n_contexts:,} rows, {self.n_columns} columns"
+
     @property
     def n_columns(self) -> int:
         """Number of columns."""
@@ -198,5 +202,8 @@ def _check_column(setting: str, column: str, known: Iterable[str], path: Path) -
     names = list(known)
     if column not in names:
         near = get_close_matches(str(column), names, n=1, cutoff=0.4)
-        hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(names)}."
-        raise InvalidArgument(f"{path}: {setting} must be a column, got {column!r}; {hint}")
+        hint = f"; did you mean {near[0]!r}?" if near else "."
+        raise InvalidArgument(
+            f"{path}: {setting} must be a column, got {column!r}{hint} "
+            f"The columns are {', '.join(names)}."
+        )

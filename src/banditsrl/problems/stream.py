@@ -70,6 +70,12 @@ class Stream(Task):
         self.sigma = positive_or_none("sigma", sigma)
         self.name = "stream"
 
+    def describe_contexts(self) -> str:
+        """Return the number of columns, or their names."""
+        if self.columns:
+            return f"columns {', '.join(column.name for column in self.columns)}"
+        return f"{self.representations[0].n_columns} columns"
+
     @property
     def vector_names(self) -> tuple[str, ...]:
         """Names of the columns of the vector, if the stream has named columns."""

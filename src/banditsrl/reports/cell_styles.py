@@ -12,7 +12,4 @@ def assign_cell_styles(cells: Iterable[SweepCell]) -> dict[str, LineStyle]:
     All planned cells count, whether or not they are finished, so that no colour changes while a
     sweep is running.
     """
-    listed = list(cells)
-    shown = {(cell.panel, cell.label): cell.name for cell in listed}
-    shown |= {(cell.panel, cell.name): cell.name for cell in listed}
-    return assign_styles((c.name, shown.get((c.panel, c.base or ""))) for c in listed)
+    return assign_styles(cell.name for cell in cells)

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from banditsrl.arguments import check_range, one_of, probability
+from banditsrl.display.pictures import Picture
 from banditsrl.errors import InvalidArgument
 from banditsrl.estimation.estimators import ESTIMATORS, Estimate, estimate
 from banditsrl.estimation.reward_models import KINDS as REWARD_MODELS
@@ -75,6 +76,13 @@ class Evaluation:
             "gate": None if self.gate is None else self.gate.as_dict(),
         }
         return {name: _to_plain(value) for name, value in plain.items()}
+
+    def __str__(self) -> str:
+        return self.text()
+
+    def plot(self) -> Picture:
+        """Return values and weights as a picture, which shows itself in a notebook."""
+        return Picture(draw_evaluation(self), self.log)
 
     def save_plot(self, path: str | Path) -> None:
         """Draw values and weights into a file whose ending (.png, .pdf, .svg) sets its format."""

@@ -73,7 +73,7 @@ def draw(
     columns = 2 if len(panels) == 4 else min(len(panels), 3)
     rows = -(-len(panels) // columns)
     width, height = PANEL_INCHES if len(panels) > 1 else SINGLE_INCHES
-    styles = styles or assign_styles((name, None) for name in names)
+    styles = styles or assign_styles(names)
     legend_columns = 3 if columns > 1 else 2
     foot = 0.9 + 0.16 * -(-len(names) // legend_columns)
     with apply_look():

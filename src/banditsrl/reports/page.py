@@ -82,6 +82,7 @@ def _fill_page(report: ReportData, damaged: tuple[str, ...]) -> str:
     plots = {key: plot for _, content in shown for key, plot in content.plots.items()}
     return Template(here.joinpath("page.html").read_text(encoding="utf-8")).substitute(
         title=escape(report.sweep.title),
+        description=escape(_describe_page(report)),
         headline=_render_headline(report.panels),
         overview=escape(_describe_sweep(report.sweep)),
         status=render_status(report.sweep, damaged),
@@ -94,6 +95,12 @@ def _fill_page(report: ReportData, damaged: tuple[str, ...]) -> str:
         plots=json.dumps(plots, separators=(",", ":")).replace("<", "\\u003c"),
         script="".join(here.joinpath(name).read_text(encoding="utf-8") for name in SCRIPTS),
     )
+
+
+def _describe_page(report: ReportData) -> str:
+    """Return the result of the first panel, or what was planned, for lists of pages."""
+    first = [write_headline(panel) for panel in report.panels[:1]]
+    return f"{report.sweep.title}: {(first or [_describe_sweep(report.sweep)])[0]}"
 
 
 def _render_headline(panels: tuple[ReportPanel, ...]) -> str:

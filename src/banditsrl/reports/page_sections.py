@@ -165,7 +165,7 @@ def _describe_seeds(panel: ReportPanel) -> str:
     if counts == [1]:
         return "One seed, so there is no band."
     seeds = f"{counts[0]} to {counts[-1]} seeds" if len(counts) > 1 else f"{counts[0]:,} seeds"
-    return f"Mean of {seeds}; the band is the 95% interval of the mean, by Student's t."
+    return f"Mean of {seeds}; ± and the band are the 95% interval of the mean, by Student's t."
 
 
 def _link_table_files(stem: str) -> str:

@@ -82,8 +82,12 @@ const plots = (() => {
 
   function drawSteps(svg, box, x, label) {
     const room = (box.right - box.left) / 64;
+    let free = -Infinity;  // where the label before ends; a label that would touch it is left out
     for (const tick of x.ticks(Math.max(room, 2))) {
       svg.append(make("line", { class: "rule", x1: x(tick), x2: x(tick), y1: box.top, y2: box.bottom }));
+      const half = 3.6 * formatTick(tick).length;
+      if (x(tick) - half < free) continue;
+      free = x(tick) + half + 8;
       svg.append(make("text", { x: x(tick), y: box.bottom + 16, "text-anchor": "middle" }, formatTick(tick)));
     }
     svg.append(make("text", {

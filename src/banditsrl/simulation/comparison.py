@@ -16,12 +16,13 @@ from banditsrl.display.numerals import format_count, format_plus_minus, format_s
 from banditsrl.display.summaries import Summary
 from banditsrl.errors import UnknownName
 from banditsrl.simulation.named_sides import (
+    ON_CANDIDATE,
     GivenPolicy,
     GivenProblem,
     find_problem,
     name_policies,
 )
-from banditsrl.simulation.result import Result
+from banditsrl.simulation.result import Result, chart_certificates
 from banditsrl.simulation.simulate import HORIZON, simulate
 
 if TYPE_CHECKING:
@@ -60,6 +61,9 @@ class Comparison(Displayed):
         for result in self.results:
             if result.policy == name:
                 return result
+        begun = [each for each in self.results if each.policy.startswith(f"{name}{ON_CANDIDATE}")]
+        if len(begun) == 1:
+            return begun[0]
         known = ", ".join(result.policy for result in self.results)
         raise UnknownName(f"There is no policy named {name!r} in this comparison; known: {known}.")
 
@@ -91,14 +95,15 @@ class Comparison(Displayed):
         return Summary(table.title, table.rows, table.headers, sentences)
 
     def chart(self) -> LineChart:
-        """Return the mean regret of every policy with its 95% band, as `plot` draws it."""
+        """Return the mean regret of every policy with its 95% band, and its certificates below."""
         lines = tuple(
             make_line(result.policy, result.steps, result.mean, margin_of_mean(result.regret))
             for result in self.results
         )
         seeds = format_count(self.results[0].n_seeds, "seed")
         caption = f"mean of {seeds}; {BAND}" if self.results[0].n_seeds > 1 else seeds
-        return LineChart(self.results[0].problem, "step", "cumulative regret", lines, caption)
+        title, below = self.results[0].problem, chart_certificates(self.results)
+        return LineChart(title, "step", "cumulative regret", lines, caption, below)
 
     def to_polars(self) -> "pl.DataFrame":
         """Return one row per policy, seed and recorded step, with the columns that all have."""
@@ -122,7 +127,9 @@ def compare(
 
     Args:
         problem: A problem, or its name.
-        policies: Policies and names of policies; or a dictionary, whose keys are their names.
+        policies: Policies and names of policies; or a dictionary, whose keys are their names. On
+            a problem with several candidates, a policy that works on one of them is listed with
+            its number. A name such as "linucb" means the policy on candidate 0.
         horizon: Number of steps.
         seeds: How many seeds (0, 1, ...), or which ones.
         steps: The steps to record; about a hundred by default.
@@ -134,14 +141,14 @@ def compare(
         ...     "vardim-realizable", ["linucb", "uniform"], horizon=500, seeds=3
         ... )
         >>> comparison.table.rows[0][0]  # the smallest regret
-        'linucb'
+        'linucb on candidate 0'
     """
     common = find_problem(problem)
     results = [
         simulate(
             common, policy, horizon=horizon, seeds=seeds, steps=steps, name=name, progress=progress
         )
-        for name, policy in name_policies(policies).items()
+        for name, policy in name_policies(policies, common).items()
     ]
     return Comparison(tuple(results))
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from banditsrl.core.adapters import OutsidePolicy
-from banditsrl.core.contract import check_policy
+from banditsrl.core.contract import verify_contract
 from banditsrl.core.policy import Policy
 from banditsrl.core.problem import Problem
 from banditsrl.core.representation import Representation, TrainableRepresentation
@@ -27,9 +27,9 @@ def explain_failure(policy: Policy[Any], problem: Problem) -> None:
     """Raise `ContractViolation` if a policy from outside breaks the contract; return otherwise."""
     suspects = list(_find_suspects(policy, problem))
     for suspect, representation in suspects:
-        check_policy(suspect, problem, representation=representation)
+        verify_contract(suspect, problem, representation=representation)
     if suspects:
-        check_policy(policy, problem)
+        verify_contract(policy, problem)
 
 
 def _find_suspects(

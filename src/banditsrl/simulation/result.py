@@ -1,5 +1,6 @@
 """What came of a simulation? Regret, certificates and choices of representation, per seed."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -168,11 +169,12 @@ class Result(Displayed):
         return Summary(f"{self.policy} on {self.problem}, {self._size}", rows)
 
     def chart(self) -> LineChart:
-        """Return mean regret with its 95% band, as `plot` draws it."""
+        """Return mean regret with its 95% band, and the share of certified rounds, if any."""
         line = make_line(self.policy, self.steps, self.mean, margin_of_mean(self.regret))
         seeds = format_count(self.n_seeds, "seed")
         caption = f"mean of {seeds}; {BAND}" if self.n_seeds > 1 else seeds
-        return LineChart(self.problem, "step", "cumulative regret", (line,), caption)
+        below = chart_certificates((self,))
+        return LineChart(self.problem, "step", "cumulative regret", (line,), caption, below)
 
     def to_polars(self) -> "pl.DataFrame":
         """Return one row per seed and recorded step: names, counts and what the policy reports."""
@@ -184,3 +186,14 @@ class Result(Displayed):
         if step not in self.steps:
             raise InvalidArgument(f"step must be one of the recorded steps, got {step}.")
         return self.regret[:, int(np.searchsorted(self.steps, step))]
+
+
+def chart_certificates(results: Sequence[Result]) -> LineChart | None:
+    """Return the share of certified rounds over the steps; None if no round was certified."""
+    if not any(result.certified[:, -1].any() for result in results):
+        return None
+    lines = tuple(
+        make_line(result.policy, result.steps, result.certified_share.mean(axis=0))
+        for result in results
+    )
+    return LineChart("certificates", "step", "certified share", lines)
