@@ -38,6 +38,7 @@ SHORT = {
     "overhead": "--horizon 100 --runs 10",
     "parity": "--first-seed 0 --seeds 4",
     "read_logs": "--quick",
+    "serving": "--policies constant linucb-disjoint --seconds 3",
     "trust": "--quick",
     "tuning": "--problems notes --horizon 200 --seeds 1",
     "warm_start": "--quick",

@@ -35,13 +35,13 @@ def test_all_panels_share_one_legend(results: list[Any]) -> None:
 
 def test_lines_wear_the_styles_that_the_page_gives_them(store: Path, results: list[Any]) -> None:
     styles = assign_cell_styles(read_sweep(store).cells)
-    assert styles["BanditSRL-LinUCB"].colour == styles["LinUCB"].colour  # a pair
+    assert styles["BanditSRL-LinUCB"].colour != styles["LinUCB"].colour  # one colour per policy
     names = ["LinUCB", "LEADER"]
     named = [replace(result, policy=name) for result, name in zip(results, names, strict=True)]
     canvas = draw([("one", named)], "one panel", styles)
     lines = canvas.axes[0].get_lines()
     assert [line.get_color() for line in lines] == [LIGHT[styles[name].colour] for name in names]
-    assert [line.get_linestyle() for line in lines] == ["--", "-"]
+    assert [line.get_linestyle() for line in lines] == ["-", "-"]  # no two share a colour
     page = write_report(store).read_text(encoding="utf-8")
     found = re.search(r'id="plots">(.*?)</script>', page, re.DOTALL)
     assert found is not None

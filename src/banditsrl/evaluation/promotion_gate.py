@@ -157,7 +157,7 @@ class PromotionGate:
 
     Example:
         >>> gate = PromotionGate("better:0", reward_range=(0.0, 1.0))
-        >>> verdict = gate.add(np.full(200, 2.0), np.ones(200), np.tile([1.0, 0.0], 100))
+        >>> verdict = gate.add(np.tile([2.0, 0.0], 100), np.ones(200), np.tile([1.0, 0.0], 100))
         >>> verdict.promoted, verdict.difference
         (True, 0.5)
     """
