@@ -8,14 +8,12 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+from replays import verify_loop
 from typer.testing import CliRunner
 
 from banditsrl import Loop
 from banditsrl.cli.commands import app
 from banditsrl.errors import Conflict, InvalidArgument, NotFound
-from banditsrl.live.loop_opening import find_config
-from banditsrl.live.replay import Replay
-from banditsrl.live.store_address import open_store
 
 pytestmark = pytest.mark.usefixtures("without_training")
 
@@ -109,11 +107,7 @@ def test_an_erased_context_is_gone_and_what_was_learned_stays(loop: Loop, path: 
     assert np.array_equal(np.asarray(again), np.asarray(predicted))
     loop.reward(loop.decide({"age": 0.1}).id, 1.0)
     loop.flush()
-    store = open_store(path, create=False)
-    replay = Replay(store, find_config(store, None))
-    found = replay.verify()
-    replay.close()
-    store.close()
+    found = verify_loop(path)
     assert found.differences == []
     assert found.decisions == 1  # what was before the erasure cannot be computed again
     assert (found.passed, found.erased > 0, found.first > 0) == (True, True, True)
@@ -125,11 +119,7 @@ def test_an_erased_context_is_gone_and_what_was_learned_stays(loop: Loop, path: 
 
 def test_a_verification_that_checks_nothing_is_no_pass(loop: Loop, path: Path) -> None:
     loop.erase(["id 0"])
-    store = open_store(path, create=False)
-    replay = Replay(store, find_config(store, None))
-    found = replay.verify()
-    replay.close()
-    store.close()
+    found = verify_loop(path)
     assert (found.checked, found.n_differences, found.passed) == (0, 0, False)
     assert str(found) == (
         f"Nothing could be verified of 'offers'. {found.first} of {found.last} positions could not "

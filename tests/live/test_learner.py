@@ -13,17 +13,15 @@ from typing import Any
 
 import numpy as np
 import pytest
+from replays import verify_loop
 from waiting import Clock, wait_until
 
 from banditsrl import Loop
 from banditsrl.core.phases import phase_ends
 from banditsrl.live.fold import PendingTraining, next_end_after
 from banditsrl.live.loop_changes import add_action_change, set_settings, start_training
-from banditsrl.live.loop_opening import find_config
 from banditsrl.live.model_shelf import add_model
 from banditsrl.live.programs import Programs
-from banditsrl.live.replay import Replay
-from banditsrl.live.store_address import open_store
 
 CONFIG: dict[str, Any] = {
     "name": "offers",
@@ -120,11 +118,7 @@ def test_the_first_training_after_a_rollback_starts_at_once_on_all_rounds(
         assert np.asarray(predict()) == pytest.approx(np.asarray(before), abs=near)
         assert loop.status()["rounds"] == 70
         assert loop.models()[-1]["rounds"] == 70
-    store = open_store(path, create=False)
-    replay = Replay(store, find_config(store, None))
-    found = replay.verify()
-    replay.close()
-    store.close()
+    found = verify_loop(path)
     assert found.differences == []
     assert (found.decisions, found.trainings >= 2) == (70, True)
 
@@ -272,11 +266,7 @@ def test_a_change_of_actions_holds_at_once_even_if_learning_is_behind(tmp_path: 
         assert loop.decide({"age": 0.5}).available == ("green",)
         engine.write(partial(set_settings, settings={"mode": "frozen"}, time=0.0))
         assert loop.decide({"age": 0.5}).mode == "frozen"
-    store = open_store(path, create=False)
-    replay = Replay(store, find_config(store, None))
-    found = replay.verify()
-    replay.close()
-    store.close()
+    found = verify_loop(path)
     assert (found.decisions, found.differences) == (6, [])
 
 

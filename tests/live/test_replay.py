@@ -1,6 +1,5 @@
 """Does a replay of the log give the same state and the same decisions, to the last bit?"""
 
-import contextlib
 import itertools
 import sqlite3
 from collections.abc import Iterator
@@ -10,13 +9,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from replays import open_replay
 from waiting import wait_until
 
 from banditsrl import Loop
-from banditsrl.live.loop_opening import find_config
 from banditsrl.live.replay import Replay
 from banditsrl.live.state_bytes import digest_content, pack_state
-from banditsrl.live.store_address import open_store
 
 CONFIG: dict[str, Any] = {
     "name": "offers",
@@ -67,17 +65,6 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
 def replay(played: tuple[Path, str]) -> Iterator[Replay]:
     with open_replay(played[0]) as found:
         yield found
-
-
-@contextlib.contextmanager
-def open_replay(path: Path) -> Iterator[Replay]:
-    store = open_store(path, create=False)
-    found = Replay(store, find_config(store, None))
-    try:
-        yield found
-    finally:
-        found.close()
-        store.close()
 
 
 def test_everything_is_computed_again_bit_for_bit(replay: Replay) -> None:

@@ -129,10 +129,7 @@ def evaluate(
     """Say what other policies would have earned on a log, and whether one may go live."""
     # Most commands need no log, and these take their time to import.
     from banditsrl.logs.log import Log  # noqa: PLC0415
-    from banditsrl.reports.evaluation_report import (  # noqa: PLC0415
-        DEFAULT_ESTIMATORS,
-    )
-    from banditsrl.reports.evaluation_report import evaluate as judge  # noqa: PLC0415
+    from banditsrl.reports import evaluation_report  # noqa: PLC0415
 
     check_plot(plot)
     given = {"action": action, "reward": reward, "propensity": propensity}
@@ -140,11 +137,11 @@ def evaluate(
     names |= {"columns": split_names(columns), "actions": split_names(actions)}
     with name_options(**TYPED):
         log = Log.read(path, format=log_format, loop=loop, skip_bad=skip_bad, **names)
-        found = judge(
+        found = evaluation_report.evaluate(
             log,
             target,
             against=against,
-            estimators=estimator or DEFAULT_ESTIMATORS,
+            estimators=estimator or evaluation_report.DEFAULT_ESTIMATORS,
             level=level,
             reward_range=reward_range,
             least_propensity=least_propensity,

@@ -104,7 +104,7 @@ class Loops:
                     raise InvalidArgument(f"names of loops must differ, got {loop.name!r} twice")
                 loop.warm_up()
                 self._loops[loop.name] = loop
-            keep_live_objects_out_of_garbage_collection()  # one of them would take 200 ms
+            keep_live_objects_out_of_garbage_collection()  # a collection would stop all requests
             self._ready.set()
         except Exception as error:
             self.failure = str(error)
