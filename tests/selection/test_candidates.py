@@ -56,6 +56,16 @@ def test_every_seed_may_have_a_candidate_of_its_own(kind: str) -> None:
     np.testing.assert_array_equal(found, expected)
 
 
+@sets
+@in_float64
+def test_the_embedding_of_one_action_is_its_row(kind: str) -> None:
+    contexts, current, actions = np.array([[3, 0, 1, 2, 2], [0, 2, 1, 1, 0], [2, 0, 1, 2, 0]])
+    rounds = [jnp.asarray(each) for each in (contexts, current, actions)]
+    found = jax.jit(jax.vmap(SETS[kind].embed_action))(*rounds)
+    expected = [pad(FEATURES[m][x])[a] for x, m, a in zip(contexts, current, actions, strict=True)]
+    np.testing.assert_array_equal(found, expected)
+
+
 @in_float64
 def test_a_context_beyond_the_tables_is_refused() -> None:
     with pytest.raises(InvalidArgument, match="context must be an index below 4, got 4"):

@@ -114,4 +114,4 @@ def test_the_smallest_eigenvalue_is_that_of_the_candidate_without_its_padding(
 def test_a_candidate_may_be_looked_up_by_a_traced_index(fits: dict[bool, Fits]) -> None:
     with jax.enable_x64(True):
         found = jax.jit(lambda m: fits[True].ridge(m).theta)(jnp.asarray(2))
-    np.testing.assert_array_equal(found, fits[True].ridges.theta[2])
+    np.testing.assert_array_equal(found, fits[True].thetas[2])

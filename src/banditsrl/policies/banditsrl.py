@@ -25,7 +25,6 @@ from banditsrl.errors import InvalidArgument
 from banditsrl.linear.bounds import OFFSETS, phase_level
 from banditsrl.linear.ridge import Ridge, add_sample, empty_ridge, recompute
 from banditsrl.numerics.precision import in_float64
-from banditsrl.numerics.seed_axis import select_row
 from banditsrl.policies.base_player import Moment, keep_if_certified
 from banditsrl.policies.tested_policy import PolicyAroundBase
 from banditsrl.representations.conversion import as_representations
@@ -151,9 +150,10 @@ class BanditSRL(PolicyAroundBase[BanditSRLState]):
         """Add the sample to the statistics; if the base played the round, it learns too."""
         phi = self.candidates.embed(context, state.representation)
         played, y = check_action(action, phi.shape[0]), check_reward(reward)
+        played_phi = self.candidates.embed_action(context, state.representation, played)
         taught = self.player.learn(state.base, phi, phi, played, y)
         return state._replace(
-            ridge=add_sample(state.ridge, select_row(phi, played), y),
+            ridge=add_sample(state.ridge, played_phi, y),
             base=keep_if_certified(certified, state.base, taught),
             largest_norm=self.candidates.update_norms(
                 state.largest_norm, state.representation, phi

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from banditsrl.arguments import one_index
 from banditsrl.core.representation import Context, Representation
 from banditsrl.linear.ridge import Ridge, estimate_noise
-from banditsrl.numerics.seed_axis import look_up
+from banditsrl.numerics.seed_axis import look_up, select_row
 from banditsrl.representations.table import Table
 from banditsrl.selection.certificate import Facts, known_or
 from banditsrl.selection.moments import are_all_tables
@@ -42,10 +42,19 @@ class CandidateSet(eqx.Module):
         """Return candidate m's embedding of a context, padded with zeros, (A, d)."""
         if are_all_tables(self.representations):
             tables = self._stack_tables()  # (M, X, A, d)
-            one_index("context", context, tables.shape[1])
-            flat = tables.reshape(-1, *tables.shape[2:])
-            return look_up(flat, m * tables.shape[1] + context)
+            n_contexts = tables.shape[1]
+            one_index("context", context, n_contexts)
+            return look_up(tables.reshape(-1, *tables.shape[2:]), m * n_contexts + context)
         return jnp.stack([self._pad(r.embed(context)) for r in self.representations])[m]
+
+    def embed_action(self, context: Context, m: Array, action: Array) -> Array:
+        """Return candidate m's embedding of one action, padded with zeros, (d,)."""
+        if are_all_tables(self.representations):
+            tables = self._stack_tables()  # (M, X, A, d)
+            n_contexts, n_actions, dim = tables.shape[1:]
+            row = (m * n_contexts + context) * n_actions + action
+            return look_up(tables.reshape(-1, dim), row)
+        return jnp.asarray(select_row(self.embed(context, m), action))
 
     def update_norms(self, so_far: Array, m: Array, phi: Array) -> Array:
         """Return the largest norms seen, (M,), after an embedding of candidate m.

@@ -9,6 +9,7 @@ computes, is a guarantee for the worst play instead, and can be a thousand times
 
 import math
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
@@ -53,15 +54,16 @@ def forecast_elimination(
         return {}
     if {table.features.shape[:2] for table in tables} != {problem.mean_rewards.shape}:
         return {}
-    fits = [_fit_uniform_play(problem, table) for table in tables]
-    square = float(np.square(problem.mean_rewards[problem.possible]).mean())
+    truth = _Truth(problem.mean_rewards, problem.possible, problem.rho)
+    fits = [_fit_uniform_play(truth, table) for table in tables]
+    square = float(np.square(truth.means[truth.possible]).mean())
     fitting = [m for m, (_, error) in enumerate(fits) if error <= EXACT * square]
     if not fitting:
         return {}
     level = delta / len(tables) ** 2
     alphas = np.min([_offsets(offset, tables[m], fits[m][0], level) for m in fitting], axis=0)
     return {
-        m: _first_power(alphas < _lack_of_fit(problem, table, fits[m][0]))
+        m: _first_power(alphas < _lack_of_fit(truth, table, fits[m][0]))
         for m, table in enumerate(tables)
         if m not in fitting
     }
@@ -85,32 +87,44 @@ def describe_late_elimination(
     return (sentence,)
 
 
-def _fit_uniform_play(problem: FiniteProblem, table: Table) -> tuple[Floats, float]:
+class _Truth(NamedTuple):
+    """What is true about a finite problem."""
+
+    means: Floats  # (X, A) mean rewards
+    possible: NDArray[np.bool_]  # (X, A) pairs that can occur
+    rho: Floats  # (X,) probabilities of the contexts
+
+
+def _fit_uniform_play(truth: _Truth, table: Table) -> tuple[Floats, float]:
     """Return the least-squares fit to all actions, (d,), and its mean squared error."""
-    play = problem.possible / problem.possible.sum(axis=1, keepdims=True).clip(1)  # (X, A)
-    theta = _fit_means(problem, table, play)
-    return theta, _mean_squared_error(problem, table, play, theta)
+    play = truth.possible / truth.possible.sum(axis=1, keepdims=True).clip(1)  # (X, A)
+    theta = _fit_means(truth, table, play)
+    return theta, _mean_squared_error(truth, table, play, theta)
 
 
-def _lack_of_fit(problem: FiniteProblem, table: Table, theta: Floats) -> float:
+def _lack_of_fit(truth: _Truth, table: Table, theta: Floats) -> float:
     """Return the mean squared error of a candidate that is fitted to its own greedy actions."""
+    play = np.zeros_like(truth.means)  # (X, A)
     for _ in range(N_FITS):
-        values = np.where(problem.possible, table.features @ theta, -np.inf)
-        play = np.eye(problem.n_actions)[values.argmax(axis=1)]  # (X, A)
-        theta = _fit_means(problem, table, play)
-    return _mean_squared_error(problem, table, play, theta)
+        values = np.where(truth.possible, table.features @ theta, -np.inf)
+        greedy = np.eye(truth.means.shape[1])[values.argmax(axis=1)]
+        if (greedy == play).all():
+            break
+        play = greedy
+        theta = _fit_means(truth, table, play)
+    return _mean_squared_error(truth, table, play, theta)
 
 
-def _fit_means(problem: FiniteProblem, table: Table, play: Floats) -> Floats:
+def _fit_means(truth: _Truth, table: Table, play: Floats) -> Floats:
     """Return the least-squares fit to the mean rewards when actions have these shares, (d,)."""
-    root = np.sqrt(problem.rho[:, None] * play)[problem.possible]
-    rows = table.features[problem.possible] * root[:, None]
-    return np.asarray(np.linalg.lstsq(rows, problem.mean_rewards[problem.possible] * root)[0])
+    root = np.sqrt(truth.rho[:, None] * play)[truth.possible]
+    rows = table.features[truth.possible] * root[:, None]
+    return np.asarray(np.linalg.lstsq(rows, truth.means[truth.possible] * root)[0])
 
 
-def _mean_squared_error(problem: FiniteProblem, table: Table, play: Floats, theta: Floats) -> float:
-    errors = np.square(table.features @ theta - problem.mean_rewards)  # (X, A)
-    return float(problem.rho @ (play * errors).sum(axis=1))
+def _mean_squared_error(truth: _Truth, table: Table, play: Floats, theta: Floats) -> float:
+    errors = np.square(table.features @ theta - truth.means)  # (X, A)
+    return float(truth.rho @ (play * errors).sum(axis=1))
 
 
 @in_float64

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-import jax
 import jax.numpy as jnp
 from jax import Array
 
@@ -81,6 +80,7 @@ def review_candidates(
     L = known_or_seen([c.L for c in candidates], norms)
     B = known_or_seen(radii, fits.theta_norms)
     errors = fits.squared_errors / t
+    noise = jnp.stack([estimate_noise(fits.ridge(m), dim[m]) for m in range(len(candidates))])
     uncertainty = jnp.zeros(len(candidates))
     if needs_uncertainty:
         uncertainty = _uncertainties(candidates, history, cells, fits)
@@ -96,7 +96,7 @@ def review_candidates(
         active=compatible_candidates(
             errors, t, dim=dim, L=L, B=B, delta=delta, offset=offset, among=among
         ),
-        sigma=known_or_seen([sigma] * len(candidates), jax.vmap(estimate_noise)(fits.ridges, dim)),
+        sigma=known_or_seen([sigma] * len(candidates), noise),
         lam=lam,
         delta=delta,
         level=level,
@@ -109,7 +109,7 @@ def _uncertainties(
     candidates: Sequence[Representation], history: History, cells: Cells | None, fits: Fits
 ) -> Array:
     """Return the largest ||phi_s||^2_{V^-1} over rounds of every candidate, (M,)."""
-    roots = [fits.ridges.root[m, : c.dim, : c.dim] for m, c in enumerate(candidates)]
+    roots = [fits.ridge(m).root[: c.dim, : c.dim] for m, c in enumerate(candidates)]
     return jnp.stack(
         [
             largest_uncertainty(candidate, history, cells, root)
