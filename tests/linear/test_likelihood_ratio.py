@@ -1,6 +1,7 @@
 """Is the likelihood ratio the distance to the nearest alternative? Compared with a minimiser."""
 
 import math
+import operator
 from typing import Any, NamedTuple
 
 import jax
@@ -15,7 +16,13 @@ from numpy.typing import NDArray
 import banditsrl
 from banditsrl.arguments import check_mask
 from banditsrl.errors import InvalidArgument, InvalidType
-from banditsrl.linear.likelihood_ratio import Scores, likelihood_ratio, score_actions
+from banditsrl.linear.likelihood_ratio import (
+    Scores,
+    likelihood_ratio,
+    score_actions,
+    score_padded_actions,
+)
+from banditsrl.numerics.precision import in_float64
 
 Floats = NDArray[np.float64]
 
@@ -271,3 +278,27 @@ def test_mapping_over_contexts_gives_the_same_numbers_as_one_by_one() -> None:
 def test_a_matrix_that_is_symmetric_up_to_rounding_is_accepted() -> None:
     V = np.array([[1.0, 1e-18], [0.0, 1.0]])
     assert banditsrl.glr(np.eye(2), [1.0, 0.5], V=V) == pytest.approx(0.5 / np.sqrt(2.0))
+
+
+@pytest.mark.parametrize("largest", [2, 4, 7, 12])
+@in_float64
+def test_scores_of_padded_embeddings_are_those_without_padding(largest: int) -> None:
+    """Seeds with dimensions up to `largest`, padded to 12, as a function of one seed and mapped."""
+    rng, size, n_actions = np.random.default_rng(0), 12, 4
+    dims = np.array([largest, 1, max(largest - 1, 1)])
+    roots, thetas, embeddings = [], [], []
+    for dim in dims:
+        root, theta, phi = np.eye(size) / 0.7, np.zeros(size), np.zeros((n_actions, size))
+        root[:dim, :dim] = rng.normal(size=(dim, dim))
+        theta[:dim], phi[:, :dim] = rng.normal(size=dim), rng.normal(size=(n_actions, dim))
+        roots, thetas, embeddings = [*roots, root], [*thetas, theta], [*embeddings, phi]
+    stacked = [jnp.asarray(np.stack(each)) for each in (roots, thetas, embeddings, dims)]
+    mapped = jax.jit(jax.vmap(score_padded_actions))(*stacked)
+    for seed in range(len(dims)):
+        alone = score_padded_actions(*(each[seed] for each in stacked))
+        whitened = embeddings[seed] @ roots[seed]
+        values, norms = embeddings[seed] @ thetas[seed], np.linalg.norm(whitened, axis=1)
+        for found in (alone, jax.tree.map(operator.itemgetter(seed), mapped)):
+            np.testing.assert_allclose(found.values, values, rtol=1e-12)
+            np.testing.assert_allclose(found.norms, norms, rtol=1e-12)
+            np.testing.assert_allclose(found.whitened, whitened, rtol=1e-12, atol=1e-14)

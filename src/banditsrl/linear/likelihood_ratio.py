@@ -16,7 +16,7 @@ from jax import Array
 from banditsrl.arguments import check_mask, finite_array
 from banditsrl.errors import InvalidArgument
 from banditsrl.numerics.precision import in_float64
-from banditsrl.numerics.seed_axis import indices, rows_times, seeds_last
+from banditsrl.numerics.seed_axis import indices, rows_times, run_at_size, seeds_last
 
 SAME_EMBEDDING = 1e-12
 """Two embeddings that are closer than this, relative to their V^-1 norms, count as equal."""
@@ -51,6 +51,31 @@ def score_actions(root: Array, theta: Array, phi: Array) -> Scores:
         theta: The estimate, (d,).
         phi: The embedding of every action, (A, d).
     """
+    return _score(root, theta, phi)
+
+
+@seeds_last
+def score_padded_actions(root: Array, theta: Array, phi: Array, dim: Array) -> Scores:
+    """Return the same for arrays that are padded with zeros (S with lam^-1/2 on its diagonal).
+
+    Args:
+        root: S with S S^T = V^-1, (d, d).
+        theta: The estimate, (d,).
+        phi: The embedding of every action, (A, d).
+        dim: Dimension without padding, ().
+    """
+    padded = phi.shape[1]
+
+    def score(size: int) -> Scores:
+        values, norms, whitened = _score(root[:size, :size], theta[:size], phi[:, :size])
+        missing = [(0, 0), (0, padded - size)] + [(0, 0)] * (phi.ndim - 2)
+        return Scores(values, norms, jnp.pad(whitened, missing))
+
+    scores: Scores = run_at_size(score, dim, padded)
+    return scores
+
+
+def _score(root: Array, theta: Array, phi: Array) -> Scores:
     whitened = rows_times(phi, root)  # (A, d)
     norms = jnp.sqrt((whitened * whitened).sum(1))
     return Scores((phi * theta[None]).sum(1), norms, whitened)

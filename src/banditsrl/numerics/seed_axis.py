@@ -25,6 +25,9 @@ from jax.experimental.xla_metadata import set_xla_metadata
 MAX_UNROLLED = 32
 """Products over up to this many entries are written out, so that XLA fuses them."""
 
+MIN_CROPPED = 9
+"""Padding is cut off from arrays of at least this size; for smaller ones it is not worth it."""
+
 
 def map_over_seeds(function: Callable[..., Any], n_shared: int = 0) -> Callable[..., Any]:
     """Run `function` for all seeds: its first `n_shared` arguments have no seed axis.
@@ -117,6 +120,20 @@ def _lay_out(array: Array) -> Array:
     """Store the array in the order of its axes; XLA would otherwise read across memory."""
     placed: Array = with_layout_constraint(array, Layout(tuple(range(array.ndim))))
     return placed
+
+
+def run_at_size(function: Callable[[int], Any], used: Array, size: int) -> Any:
+    """Run `function(k)` with the least k that is enough for all seeds, out of three up to `size`.
+
+    For arrays that are padded to `size`: `used` is the number of entries of each seed in front of
+    its padding, () or (n_seeds,). Call it in a function that is marked with `seeds_last` only;
+    elsewhere all three would be computed. All three results must have the same shapes.
+    """
+    if size < MIN_CROPPED:
+        return function(size)
+    sizes = [-(-size // 3), -(-2 * size // 3), size]
+    enough = jnp.searchsorted(jnp.asarray(sizes), jnp.max(used).astype(int))
+    return jax.lax.switch(enough, [functools.partial(function, k) for k in sizes])
 
 
 def rows_times(rows: Array, matrix: Array) -> Array:

@@ -23,6 +23,7 @@ from banditsrl.core.representation import Context, Representation
 from banditsrl.core.settings import setting
 from banditsrl.errors import InvalidArgument
 from banditsrl.linear.bounds import OFFSETS, phase_level
+from banditsrl.linear.likelihood_ratio import score_padded_actions
 from banditsrl.linear.ridge import Ridge, add_sample, empty_ridge, recompute
 from banditsrl.numerics.precision import in_float64
 from banditsrl.policies.base_player import Moment, keep_if_certified
@@ -133,8 +134,10 @@ class BanditSRL(PolicyAroundBase[BanditSRLState]):
         phi = self.candidates.embed(context, state.representation)
         available = check_mask(mask, phi.shape[0])
         facts, (test_level, base_level) = self.facts(state), self.levels(state)
-        verdict = self.certificate.test(state.ridge, phi, available, facts, test_level)
-        moment = Moment(phi, phi, available, state.ridge, base_level, facts.sigma, facts.B)
+        ridge = state.ridge
+        scores = score_padded_actions(ridge.root, ridge.theta, phi, facts.dim)
+        verdict = self.certificate.test(ridge, phi, available, facts, test_level, scores)
+        moment = Moment(phi, phi, available, ridge, base_level, facts.sigma, facts.B, scores)
         action, pmf = self.player.choose(state.base, moment, key)
         return verdict.override(action, pmf, state.representation)
 

@@ -24,7 +24,7 @@ from jax.typing import ArrayLike
 from banditsrl.core.history import History
 from banditsrl.core.policy import Policy, State
 from banditsrl.core.representation import Context
-from banditsrl.linear.likelihood_ratio import score_actions
+from banditsrl.linear.likelihood_ratio import Scores, score_actions
 from banditsrl.linear.ridge import Ridge, add_sample, empty_ridge, recompute
 from banditsrl.numerics.seed_axis import select_row
 from banditsrl.policies.linear_policy import RidgePolicy, view_actions
@@ -40,6 +40,7 @@ class Moment(NamedTuple):
     level: Array  # () delta of the base
     sigma: Array  # () noise level
     B: Array  # () bound on ||theta||
+    scores: Scores | None = None  # scores of all actions on these statistics, if known already
 
 
 class BasePlayer(eqx.Module):
@@ -97,7 +98,7 @@ class SharedStatistics(BasePlayer):
     def choose(self, state: State, moment: Moment, key: Array) -> tuple[Array, Array]:
         """Choose on the shared statistics."""
         del state
-        return _choose_on(moment.ridge, self.base, moment, key)
+        return _choose_on(moment.ridge, moment.scores, self.base, moment, key)
 
     def learn(
         self, state: State, context: Context, phi: Array, action: Array, reward: Array
@@ -119,7 +120,7 @@ class OwnStatistics(BasePlayer):
 
     def choose(self, state: Ridge, moment: Moment, key: Array) -> tuple[Array, Array]:
         """Choose on the base's own statistics."""
-        return _choose_on(state, self.base, moment, key)
+        return _choose_on(state, None, self.base, moment, key)
 
     def learn(
         self, state: Ridge, context: Context, phi: Array, action: Array, reward: Array
@@ -198,10 +199,12 @@ def keep_if_certified(certified: ArrayLike, old: State, new: State) -> State:
     return jax.tree.map(lambda before, after: jnp.where(certified, before, after), old, new)
 
 
-def _choose_on(ridge: Ridge, base: RidgePolicy, moment: Moment, key: Array) -> tuple[Array, Array]:
+def _choose_on(
+    ridge: Ridge, scores: Scores | None, base: RidgePolicy, moment: Moment, key: Array
+) -> tuple[Array, Array]:
     """Apply the rule of a ridge policy to some statistics."""
     view = view_actions(
-        score_actions(ridge.root, ridge.theta, moment.phi),
+        scores or score_actions(ridge.root, ridge.theta, moment.phi),
         ridge,
         moment.mask,
         level=moment.level,

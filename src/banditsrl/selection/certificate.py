@@ -14,7 +14,7 @@ from jax import Array
 
 from banditsrl.core.policy import Choice
 from banditsrl.linear.bounds import ucb_width
-from banditsrl.linear.likelihood_ratio import Ratio, likelihood_ratio, score_actions
+from banditsrl.linear.likelihood_ratio import Ratio, Scores, likelihood_ratio, score_actions
 from banditsrl.linear.ridge import Ridge
 from banditsrl.selection.conventions import Conventions
 
@@ -71,7 +71,15 @@ class Certificate(eqx.Module):
     tie: float = eqx.field(static=True)
     refuses_twins: bool = eqx.field(static=True, default=False)
 
-    def test(self, ridge: Ridge, phi: Array, mask: Array, facts: Facts, level: Array) -> Verdict:
+    def test(
+        self,
+        ridge: Ridge,
+        phi: Array,
+        mask: Array,
+        facts: Facts,
+        level: Array,
+        scores: Scores | None = None,
+    ) -> Verdict:
         """Test one context.
 
         Args:
@@ -80,8 +88,10 @@ class Certificate(eqx.Module):
             mask: Available actions, (A,).
             facts: Dimension, bounds and noise level.
             level: delta of the test in this round.
+            scores: The scores of all actions, if they are known already.
         """
-        scores = score_actions(ridge.root, ridge.theta, phi)
+        if scores is None:
+            scores = score_actions(ridge.root, ridge.theta, phi)
         found: Ratio = likelihood_ratio(scores, mask, jnp.asarray(self.tie))
         if not self.scale:
             off = jnp.zeros((), dtype=bool)
