@@ -32,13 +32,15 @@ def draw_vardim(table: pl.DataFrame, ink: Any) -> Any:
     names = ("realizable", "misspecified", "no-hls", "weak-hls")
     for axis, name in zip(canvas.subplots(2, 2).flat, names, strict=True):
         draw_problem(axis, table, f"vardim-{name}", ink)
-    return add_caption(canvas, NOTE)
+    return add_caption(add_shared_legend(canvas), NOTE)
 
 
 def draw_leader(table: pl.DataFrame, ink: Any) -> Any:
     """Draw the figure on mixing representations."""
     canvas = make_canvas(5.2, 3.2)
-    draw_problem(canvas.subplots(), table, "mixing", ink)
+    axis = canvas.subplots()
+    draw_problem(axis, table, "mixing", ink)
+    axis.legend(fontsize=7)
     return add_caption(canvas, NOTE)
 
 
@@ -54,7 +56,20 @@ def draw_problem(axis: Any, table: pl.DataFrame, problem: str, ink: Any) -> None
         axis.plot([], [], color=colour, label=label)
     axis.set(xlabel="step", ylabel="cumulative regret", title=problem)
     axis.set_ylim(bottom=0)
-    axis.legend(fontsize=7)
+
+
+def add_shared_legend(canvas: Any) -> Any:
+    """Put one legend above all panels, where it hides no curve."""
+    pairs = [
+        pair
+        for axis in canvas.axes
+        for pair in zip(*axis.get_legend_handles_labels()[::-1], strict=True)
+    ]
+    named = dict(reversed(pairs))  # the first line of each name
+    labels = list(dict.fromkeys(label for label, _ in pairs))
+    handles = [named[label] for label in labels]
+    canvas.legend(handles, labels, loc="outside upper center", ncols=3, fontsize=7.5)
+    return canvas
 
 
 def read_paper() -> dict[tuple[str, str], pl.DataFrame]:
@@ -95,8 +110,9 @@ def draw_nonlinear(runs: Any, ink: Any) -> Any:
                 x, y = table["step"].to_numpy() / 1e3, table["regret"].to_numpy()
                 axis.plot(x, y, color=ink.lines[k], ls=dash, label=name)
         axis.set(xlabel="thousand steps", ylabel="cumulative regret", title=problem)
-        axis.legend(fontsize=6.5)
-    return add_caption(canvas, "one seed (seed 0) of two of the five problems, preset paper")
+    return add_caption(
+        add_shared_legend(canvas), "one seed (seed 0) of two of the five problems, preset paper"
+    )
 
 
 def read_networks() -> list[dict[str, Any]]:
