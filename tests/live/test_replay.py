@@ -122,3 +122,47 @@ def test_the_time_left_is_not_judged_by_the_rounds_that_compile(
     replay.state_at(progress=lambda *values: reported.append(values))
     assert len(reported) > 10
     assert max(seconds for _, _, seconds in reported) < 250
+
+
+@pytest.fixture(scope="module")
+def erased(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, int]:
+    """A loop whose first contexts were erased, and which was opened five times afterwards.
+
+    Returns its store and the position of the erasure.
+    """
+    path = tmp_path_factory.mktemp("erased") / "offers.db"
+    rng = np.random.default_rng(1)
+    with Loop.create(path, {**CONFIG, "policy": "linucb", "audit": 0}) as loop:
+        play(loop, rng, 10)
+        loop.decide({"a": 0.5, "b": 0.5}, id="forgotten")
+        assert loop.erase(["forgotten"]) == 1
+        position = loop.status()["position"]
+    for _ in range(5):
+        with Loop.open(path) as loop:
+            play(loop, rng, 4)
+    return path, position
+
+
+def test_everything_since_an_erasure_is_compared(erased: tuple[Path, int]) -> None:
+    path, position = erased
+    with open_replay(path) as replay:
+        found = replay.verify()
+    assert found.passed, str(found)
+    assert (found.first, found.decisions) == (position, 20)
+    assert f"contexts were erased up to position {position}" in str(found)
+
+
+def test_without_a_snapshot_nothing_is_compared_with_rows_that_are_gone(
+    erased: tuple[Path, int], tmp_path: Path
+) -> None:
+    copy = tmp_path / "copy.db"
+    with sqlite3.connect(erased[0]) as source, sqlite3.connect(copy) as target:
+        source.backup(target)
+        target.execute("DELETE FROM snapshots")
+    source.close()
+    target.commit()
+    target.close()
+    with open_replay(copy) as replay:
+        found = replay.verify()
+    assert (found.passed, found.n_differences) == (False, 0)
+    assert str(found).startswith("Nothing could be verified of 'offers'.")

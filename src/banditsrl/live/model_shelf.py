@@ -23,7 +23,13 @@ from banditsrl.live.state_bytes import describe_build, digest_settings, pack_sta
 from banditsrl.live.state_parts import check_parts, load_parts, remove_unused_parts, save_parts
 
 KEPT_SNAPSHOTS = 3
-"""Older snapshots are removed; one would do, and a damaged one must not cost the whole log."""
+"""Older snapshots are removed; one would do, and a damaged one must not cost the whole log.
+
+The first one after the last erasure is kept as well: a verification starts there.
+"""
+
+NO_POSITION = 2**62
+"""No log has as many records."""
 
 Retrain = Callable[[PendingTraining], State]
 """Computes the result of a training again."""
@@ -84,6 +90,7 @@ class ModelShelf:
         values = (describe_build(), self.settings, write_json(header), kept)
         with self._store.write() as cursor:
             check_parts(cursor, self._loop, kept)
+            erased = find_erasure(cursor, self._loop)
             cursor.execute(
                 "INSERT INTO snapshots (loop, position, time, build, settings, header, state) "
                 "VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (loop, position) DO NOTHING",
@@ -91,8 +98,10 @@ class ModelShelf:
             )
             cursor.execute(
                 "DELETE FROM snapshots WHERE loop = ? AND position NOT IN (SELECT position FROM "
-                "snapshots WHERE loop = ? ORDER BY position DESC LIMIT ?)",
-                (self._loop, self._loop, KEPT_SNAPSHOTS),
+                "snapshots WHERE loop = ? ORDER BY position DESC LIMIT ?) AND position NOT IN "
+                "(SELECT COALESCE(MIN(position), 0) FROM snapshots WHERE loop = ? "
+                "AND position >= ?)",
+                (*(self._loop, self._loop, KEPT_SNAPSHOTS), self._loop, erased or NO_POSITION),
             )
             remove_unused_parts(cursor, self._loop)
 
@@ -100,8 +109,8 @@ class ModelShelf:
         """Write a state ahead of the row that needs it, and return what stands for it there."""
         return save_parts(self._store, self._loop, content)
 
-    def find_snapshot(self, *, first: int = 0) -> Fold | None:
-        """Return the newest snapshot from a position on that this version can use, or None.
+    def find_snapshot(self, *, first: int = 0, oldest: bool = False) -> Fold | None:
+        """Return the newest (or oldest) snapshot from a position on that can be used, or None.
 
         Another build may differ from this one in the last bit, so its snapshots are used only if
         contexts were erased: then the log cannot be folded from its beginning any more.
@@ -109,11 +118,11 @@ class ModelShelf:
         with self._store.read() as cursor:
             found = cursor.execute(
                 "SELECT build, header, state FROM snapshots WHERE loop = ? AND settings = ? "
-                "AND position >= ? ORDER BY position DESC",
+                "AND position >= ? ORDER BY position",
                 (self._loop, self.settings, first),
             )
             erased = find_erasure(cursor, self._loop)
-            for build, header, kept in found:
+            for build, header, kept in found if oldest else reversed(found):
                 if build != describe_build() and not erased:
                     continue
                 content = load_parts(cursor, self._loop, bytes(kept))

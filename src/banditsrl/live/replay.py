@@ -125,6 +125,8 @@ class Replay:
             last = read_position(cursor, self._config.name)
             erased = find_erasure(cursor, self._config.name)
         fold = self._first_fold(erased)
+        if fold is None:
+            return Verification(self._config.name, last, last, erased=erased)
         found = Verification(self._config.name, fold.position, last, erased=erased)
         snapshots, openings = self._read_snapshots(fold.position, last), self._own_openings()
         for row in self._decisions(fold.position):
@@ -141,12 +143,10 @@ class Replay:
         self._advance(fold, last, snapshots, found)
         return found
 
-    def _first_fold(self, erased: int) -> Fold:
-        """Return the state from which the log is whole: the first one, if nothing is erased."""
+    def _first_fold(self, erased: int) -> Fold | None:
+        """Return the first state from which on the log is whole, or None if none was kept."""
         if erased:
-            kept = self._shelf.find_snapshot(first=erased)
-            if kept is not None:
-                return kept
+            return self._shelf.find_snapshot(first=erased, oldest=True)
         return first_fold(self._config, self._programs)
 
     def _advance(
