@@ -23,6 +23,13 @@ CONFIG: dict[str, Any] = {
     "reward": {"range": [0, 1], "wait": 10, "default": 0},
 }
 
+ERASABLE: dict[str, Any] = {
+    "name": "offers",
+    "actions": ["red", "green"],
+    "columns": {"age": "number", "user": {"category": ["ann", "bob"]}},
+    "policy": "linucb-disjoint",
+}
+
 pytestmark = pytest.mark.usefixtures("without_training")
 
 
@@ -293,3 +300,37 @@ def test_a_loop_is_asked_for_by_its_name(loop: Loop, tmp_path: Path) -> None:
     Loop.create(tmp_path / "names.db", {**CONFIG, "name": "offers"}, warm_up=False).close()
     with pytest.raises(NotFound, match=r"no loop named 'ofers' in this store; did you mean 'off"):
         Loop.open(tmp_path / "names.db", "ofers")
+
+
+def test_what_is_erased_is_in_no_file_while_the_loop_runs(tmp_path: Path) -> None:
+    with Loop.create(tmp_path / "offers.db", ERASABLE, warm_up=False) as loop:
+        forgotten = loop.decide({"age": 0.123456789, "user": "ann"})
+        loop.reward(forgotten.id, 1.0)
+        kept = loop.decide({"age": 0.987654321, "user": "bob"})
+        assert loop.erase(column="user", value="ann") == 1
+        held = b"".join(path.read_bytes() for path in tmp_path.iterdir())
+        assert b"0.987654321" in held
+        assert b"0.123456789" not in held
+        assert loop.erase([forgotten.id]) == 0  # there is nothing left to erase
+        assert loop.erase([kept.id]) == 1
+
+
+@pytest.mark.parametrize(
+    ("given", "error", "message"),
+    [
+        ({"ids": "abc"}, InvalidType, "ids must be a list of ids, got the string 'abc'"),
+        ({"ids": ["nope"]}, NotFound, "There is no decision with the id 'nope'"),
+        ({"column": "usr", "value": "ann"}, NotFound, "named 'usr'; did you mean 'user'?"),
+        ({}, InvalidArgument, "one of ids and column must be given, got neither"),
+    ],
+)
+def test_a_wrong_erasure_is_refused_and_erases_nothing(
+    tmp_path: Path, given: dict[str, Any], error: type[Exception], message: str
+) -> None:
+    with Loop.create(tmp_path / "offers.db", ERASABLE, warm_up=False) as loop:
+        known = loop.decide({"age": 0.5, "user": "ann"}).id
+        if "nope" in given.get("ids", ()):
+            given = {"ids": [known, "nope"]}
+        with pytest.raises(error, match=re.escape(message)):
+            loop.erase(**given)
+        assert loop.erase([known]) == 1  # it was still there

@@ -4,6 +4,7 @@ A loop may be served while these commands run: none of them trains or closes dec
 """
 
 import contextlib
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
@@ -35,6 +36,11 @@ LoopName = Annotated[
 ExportFile = Annotated[Path, typer.Option("--out", help="File that ends in .jsonl or .parquet.")]
 BackupFile = Annotated[Path, typer.Option("--out", help="New file for the copy.")]
 ImportFile = Annotated[Path, typer.Argument(help="Exported file, .jsonl or .parquet.")]
+ErasedIds = Annotated[list[str] | None, typer.Argument(help="Ids of decisions.")]
+ErasedColumn = Annotated[str | None, typer.Option("--column", help="Name of a column.")]
+ErasedValue = Annotated[
+    str | None, typer.Option("--value", help="Erase the contexts that have it in the column.")
+]
 Mode = Annotated[str, typer.Argument(help="learn, shadow or frozen.")]
 Version = Annotated[int, typer.Argument(help="Version of the model, see `banditsrl loop show`.")]
 Gate = Annotated[
@@ -124,6 +130,21 @@ def import_file(url: Url, file: ImportFile, name: LoopName = None) -> None:
     console.print(f"{n:,} decisions were imported from {file}.", highlight=False, soft_wrap=True)
 
 
+@loop_app.command("erase")
+def erase(
+    url: Url,
+    ids: ErasedIds = None,
+    column: ErasedColumn = None,
+    value: ErasedValue = None,
+    name: LoopName = None,
+) -> None:
+    """Erase the contexts of decisions, by their ids or by the value of a column."""
+    given = {} if value is None else {"value": _read_value(value)}
+    with Loop.open(url, name, warm_up=False, learner=False) as loop:
+        n = loop.erase(ids or None, column=column, **given)
+    console.print(f"{n:,} contexts were erased.", highlight=False)
+
+
 @loop_app.command("backup")
 def backup(url: Url, out: BackupFile) -> None:
     """Copy a whole store to a new file, also while it is in use."""
@@ -194,6 +215,14 @@ def show_progress(position: int, last: int, seconds: float) -> None:
     """Print how far a log has been read, and how long the rest takes."""
     left = format_duration(seconds)
     print_message(f"position {position:,} of {last:,}, {left} left")
+
+
+def _read_value(text: str) -> Any:
+    """Return a number, true, false or null, if the text is one, and otherwise the text."""
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
 
 
 def _in_words(value: Any) -> str:

@@ -10,6 +10,7 @@ import json
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from banditsrl.errors import NotFound
 from banditsrl.live.decision_rows import to_bytes
 from banditsrl.live.encoder import Encoder
 from banditsrl.live.ledger import Ledger
@@ -17,6 +18,7 @@ from banditsrl.live.log_reader import BATCH
 from banditsrl.live.loop_changes import end_training
 from banditsrl.live.loop_config import LoopConfig
 from banditsrl.live.loop_store import LoopStore
+from banditsrl.registry import guess_at
 
 
 def find_subject(store: LoopStore, loop: str, column: str, value: Any) -> list[str]:
@@ -34,6 +36,22 @@ def find_subject(store: LoopStore, loop: str, column: str, value: Any) -> list[s
             if text is not None and json.loads(text).get(column) == value:
                 found.append(id_)
     return found
+
+
+def check_column(config: LoopConfig, column: str) -> None:
+    """Refuse a column that the contexts of the loop do not have."""
+    names = [each.name for each in config.columns]
+    if column not in names:
+        raise NotFound(f"There is no column named {column!r}{guess_at(column, names)}")
+
+
+def check_ids(store: LoopStore, loop: str, ids: Sequence[str]) -> None:
+    """Refuse ids that no decision has."""
+    sql = "SELECT 1 FROM decisions WHERE loop = ? AND id = ?"
+    with store.read() as cursor:
+        for id_ in ids:
+            if not cursor.execute(sql, (loop, id_)):
+                raise NotFound(f"There is no decision with the id {id_!r}.")
 
 
 def erase_contexts(

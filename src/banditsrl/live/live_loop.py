@@ -15,7 +15,7 @@ from banditsrl.arguments import count
 from banditsrl.errors import InvalidArgument, InvalidType
 from banditsrl.live.decide_requests import read_item, read_request, read_requests
 from banditsrl.live.encoder import plain_context
-from banditsrl.live.erasure import find_subject
+from banditsrl.live.erasure import check_column, check_ids, find_subject
 from banditsrl.live.export import export_decisions
 from banditsrl.live.loop_changes import add_action_change, promote_model, set_settings
 from banditsrl.live.loop_config import (
@@ -255,15 +255,22 @@ class Loop(LoopReader):
     ) -> int:
         """Erase the contexts of decisions, by their ids or by the value of a column.
 
-        What was learned from them stays. Returns how many contexts were erased.
+        What was learned from them stays. Returns how many contexts were erased. An id or a column
+        that the loop does not know is refused, and nothing is erased.
         """
         if (ids is None) == (column is None):
-            raise InvalidArgument(f"one of ids and column must be given, got {ids} and {column}.")
+            given = "neither" if ids is None else "both"
+            raise InvalidArgument(f"one of ids and column must be given, got {given}.")
+        if isinstance(ids, str):
+            raise InvalidType(f"ids must be a list of ids, got the string {ids!r}.")
         if column is not None and value is NOT_GIVEN:
             raise InvalidArgument(f"value must be given with a column, got only {column!r}.")
         if column is not None:
-            ids = find_subject(self._engine.store, self.name, column, value)
-        return self._engine.erase(list(ids or ()))
+            check_column(self._engine.config, column)
+            return self._engine.erase(find_subject(self._engine.store, self.name, column, value))
+        chosen = list(ids or ())
+        check_ids(self._engine.store, self.name, chosen)
+        return self._engine.erase(chosen)
 
     # Its life.
 

@@ -168,6 +168,7 @@ class LoopEngine:
             n += n_erased
         self.flush()
         self.shelf.save_snapshot(self.fold, self.clock())
+        self.store.drop_old_rows()
         return n
 
     def _stop_training(self) -> Fold:

@@ -44,6 +44,9 @@ class LoopStore(Protocol):
     def listen(self, heard: Callable[[], None]) -> None:
         """Call a function whenever another process may have written, if the store can tell."""
 
+    def drop_old_rows(self) -> None:
+        """Remove earlier contents of changed rows from the files, as far as the store can."""
+
     def backup(self, path: Path) -> None:
         """Copy everything to a new file while the loop runs."""
 

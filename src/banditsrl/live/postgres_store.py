@@ -180,6 +180,9 @@ class PostgresStore:
             connection = self._desk.begin(f"NOTIFY {CHANNEL}".encode())
             self._desk.give_back(connection)
 
+    def drop_old_rows(self) -> None:
+        """Leave it to the server, which removes old versions of rows when it vacuums."""
+
     def backup(self, path: Path) -> None:
         """Copy everything to a new SQLite file while the loops run; the file is a store too."""
         with self.read() as cursor:

@@ -73,9 +73,9 @@ class Verification:
             return f"Nothing could be verified of {self.loop!r}. {why}"
         found = f"{self.n_differences:,} differences" if self.n_differences else "no difference"
         compared = (
-            f"Positions {self.first:,} to {self.last:,} of {self.loop!r}: {found} in "
-            f"{self.decisions:,} decisions, {self.trainings:,} trainings and "
-            f"{self.snapshots:,} snapshots."
+            f"Positions {self.first + 1:,} to {self.last:,} of {self.loop!r}: {found} in "
+            f"{_count(self.decisions, 'decision')}, {_count(self.trainings, 'training')} and "
+            f"{_count(self.snapshots, 'snapshot')}."
         )
         return " ".join([compared, *reasons])
 
@@ -93,6 +93,10 @@ class Verification:
                 "differ in the last bit, so they were not compared."
             )
         return reasons
+
+
+def _count(n: int, noun: str) -> str:
+    return f"{n:,} {noun}" if n == 1 else f"{n:,} {noun}s"
 
 
 class Replay:

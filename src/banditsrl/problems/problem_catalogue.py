@@ -37,7 +37,10 @@ def make_problem(name: str | Path, /, **settings: Any) -> Any:
     ending = Path(name).suffix.lower()
     if name not in PROBLEMS and ending in TABLE_FORMATS:
         if "label" not in settings:
-            raise InvalidArgument("label must name the column that holds the class, got none.")
+            raise InvalidArgument(
+                "label must name the column that holds the class, got none "
+                "(on the command line: --set label=COLUMN)."
+            )
         return read_table(name, **settings)
     if name not in PROBLEMS and ending == ".json":
         if settings:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from http import HTTPStatus
 from typing import TYPE_CHECKING
 
-from banditsrl.errors import InvalidArgument, NotFound
+from banditsrl.errors import BanditSRLError, InvalidArgument, NotFound
 from banditsrl.numerics.process import keep_live_objects_out_of_garbage_collection
 from banditsrl.registry import guess_at
 from banditsrl.web.refusals import Refusal
@@ -108,7 +108,10 @@ class Loops:
             self._ready.set()
         except Exception as error:
             self.failure = str(error)
-            log.exception("A loop could not be opened.")
+            if isinstance(error, BanditSRLError):
+                log.error("A loop could not be opened: %s", error)
+            else:
+                log.exception("A loop could not be opened.")
             if self._on_failure is not None:
                 self._on_failure()
         finally:
