@@ -33,6 +33,7 @@ SHORT = {
     "findings_networks": "--problems wheel --horizon 200 --seeds 2 --workers 1 --only {label}",
     "gate": "--quick",
     "kill_serve": "--quick",
+    "loop_memory": "--quick",
     "memory": "--horizon 2000 --max-updates 5",
     "open_bandit": "--quick",
     "overhead": "--horizon 100 --runs 10",
