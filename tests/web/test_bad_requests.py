@@ -174,3 +174,9 @@ def test_a_fault_of_the_service_says_nothing_about_its_inside(
     answer = start(loop).post("/v1/decide", json={"context": {}})
     assert answer.status_code == 500
     assert "hunter2" not in answer.text
+
+
+def test_the_refusal_of_an_unknown_field_names_the_known_ones(taken: Any) -> None:
+    answer = taken.client.post("/v1/reward", json={"id": "taken", "reward": 1})
+    message = answer.json()["error"]["message"]
+    assert "unknown field `reward` (known: id, value, key, loop)." in message

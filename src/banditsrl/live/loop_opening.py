@@ -58,7 +58,8 @@ def find_config(store: LoopStore, name: str | None) -> LoopConfig:
     names = list_loops(store)
     if name is None and len(names) != 1:
         raise InvalidArgument(
-            f"name must be given unless the store has exactly one loop, got the loops {names}."
+            f"name must be given unless the store has exactly one loop, got the loops {names} "
+            "(on the command line: --name NAME)."
         )
     chosen = names[0] if name is None else name
     with store.read() as cursor:

@@ -4,6 +4,7 @@ There is one endpoint per path. Everything that can go wrong on the way becomes 
 nothing is called before the whole request has been checked.
 """
 
+import re
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -25,6 +26,7 @@ from banditsrl.web.refusals import Refusal, refuse
 
 JSON = "application/json"
 ENCODER = msgspec.json.Encoder()
+UNKNOWN_FIELD = re.compile(r"Object contains unknown field `[^`]*`")  # not of an object inside it
 HEADERS = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
 
 
@@ -102,7 +104,7 @@ class Endpoint:
         try:
             return self._decoders[operation.method].decode(raw)
         except msgspec.ValidationError as error:
-            raise unfit("The body", error) from None
+            raise unfit("The body", error, operation.body) from None
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             sentence = f"The body must be JSON: {' '.join(str(error).split())}."
             raise Refusal(HTTPStatus.BAD_REQUEST, sentence) from None
@@ -123,7 +125,7 @@ def decode_query(operation: Operation, request: Request) -> Any:
     try:
         return msgspec.convert(given, operation.query, strict=False)
     except msgspec.ValidationError as error:
-        raise unfit("The query", error) from None
+        raise unfit("The query", error, operation.query) from None
 
 
 def decode_text(kind: Any, name: str, text: str) -> Any:
@@ -134,9 +136,12 @@ def decode_text(kind: Any, name: str, text: str) -> Any:
         raise unfit(f"The {name} in the path", error) from None
 
 
-def unfit(what: str, error: Exception) -> Refusal:
-    """Return the refusal of something that has the wrong shape."""
+def unfit(what: str, error: Exception, struct: type[msgspec.Struct] | None = None) -> Refusal:
+    """Return the refusal of something that has the wrong shape; `struct` is the right one."""
     reason = str(error)
+    if struct is not None and UNKNOWN_FIELD.fullmatch(reason):
+        known = [field.encode_name for field in msgspec.structs.fields(struct)]
+        reason = f"{reason} (known: {', '.join(known)})"
     sentence = f"{what} does not fit: {reason[:1].lower()}{reason[1:]}."
     return Refusal(HTTPStatus.UNPROCESSABLE_ENTITY, sentence)
 
