@@ -6,6 +6,7 @@ from typing import ParamSpec, TypeVar
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import Array
 from jax.typing import ArrayLike
 
@@ -24,14 +25,16 @@ def in_float64(function: Callable[P, R]) -> Callable[P, R]:
     return run
 
 
-def holds_broken_numbers(array: ArrayLike) -> Array:
+def holds_broken_numbers(array: ArrayLike) -> Array | np.bool_:
     """Return whether an array of a state holds NaN, or infinity in float32.
 
     Statistics in float64 may hold infinity on purpose, such as the deviation of a constant column.
     In float32, which networks use, infinity is an overflow.
     """
-    known = jnp.asarray(array)
+    # An array of NumPy stays one: JAX would compile a program for each of its shapes.
+    known, numpy = (array, np) if isinstance(array, np.ndarray) else (jnp.asarray(array), jnp)
     if not jnp.issubdtype(known.dtype, jnp.inexact):
         return jnp.zeros((), dtype=bool)
-    broken = ~jnp.isfinite(known) if known.dtype == jnp.float32 else jnp.isnan(known)
-    return broken.any()
+    broken = ~numpy.isfinite(known) if known.dtype == jnp.float32 else numpy.isnan(known)
+    found: Array | np.bool_ = broken.any()
+    return found
