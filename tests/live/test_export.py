@@ -112,7 +112,7 @@ def test_an_erased_context_is_gone_and_what_was_learned_stays(loop: Loop, path: 
     assert found.decisions == 1  # what was before the erasure cannot be computed again
     assert (found.passed, found.erased > 0, found.first > 0) == (True, True, True)
     assert (
-        f"no difference in 1 decisions, 0 trainings and 0 snapshots. {found.first} of {found.last} "
+        f"no difference in 1 decision, 0 trainings and 0 snapshots. {found.first} of {found.last} "
         f"positions could not be checked: contexts were erased up to position {found.erased}."
     ) in str(found)
 
