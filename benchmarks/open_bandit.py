@@ -76,7 +76,7 @@ def to_log(sample: pl.DataFrame, n_items: int) -> Log:
 def run(folder: Path, campaign: str) -> dict[str, Any]:
     """Return the estimates of one campaign, and what the policy really earned."""
     random, bts = (read_sample(folder, policy, campaign) for policy in ("random", "bts"))
-    n_items = int(max(random["item_id"].max(), bts["item_id"].max())) + 1  # type: ignore[type-var, arg-type]
+    n_items = 1 + max(int(sample["item_id"].to_numpy().max()) for sample in (random, bts))
     target = ShownTarget("bts", measure_shares(bts, n_items))
     found = evaluate(to_log(random, n_items), [target], reward_range=(0.0, 1.0))
     clicks = bts["click"].to_numpy().astype(float)

@@ -60,15 +60,11 @@ def draw_problem(axis: Any, table: pl.DataFrame, problem: str, ink: Any) -> None
 
 def add_shared_legend(canvas: Any) -> Any:
     """Put one legend above all panels, where it hides no curve."""
-    pairs = [
-        pair
-        for axis in canvas.axes
-        for pair in zip(*axis.get_legend_handles_labels()[::-1], strict=True)
-    ]
-    named = dict(reversed(pairs))  # the first line of each name
-    labels = list(dict.fromkeys(label for label, _ in pairs))
-    handles = [named[label] for label in labels]
-    canvas.legend(handles, labels, loc="outside upper center", ncols=3, fontsize=7.5)
+    lines: dict[str, Any] = {}  # the first line of each name
+    for axis in canvas.axes:
+        for line, name in zip(*axis.get_legend_handles_labels(), strict=True):
+            lines.setdefault(name, line)
+    canvas.legend(lines.values(), lines, loc="outside upper center", ncols=3, fontsize=7.5)
     return canvas
 
 

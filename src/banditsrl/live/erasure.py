@@ -45,15 +45,6 @@ def check_column(config: LoopConfig, column: str) -> None:
         raise NotFound(f"There is no column named {column!r}{guess_at(column, names)}")
 
 
-def check_ids(store: LoopStore, loop: str, ids: Sequence[str]) -> None:
-    """Refuse ids that no decision has."""
-    sql = "SELECT 1 FROM decisions WHERE loop = ? AND id = ?"
-    with store.read() as cursor:
-        for id_ in ids:
-            if not cursor.execute(sql, (loop, id_)):
-                raise NotFound(f"There is no decision with the id {id_!r}.")
-
-
 def erase_contexts(
     ledger: Ledger, config: LoopConfig, ids: Iterable[str], *, known: int, time: float
 ) -> tuple[int, int]:

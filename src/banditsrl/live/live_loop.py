@@ -15,7 +15,7 @@ from banditsrl.arguments import count
 from banditsrl.errors import InvalidArgument, InvalidType
 from banditsrl.live.decide_requests import read_item, read_request, read_requests
 from banditsrl.live.encoder import plain_context
-from banditsrl.live.erasure import check_column, check_ids, find_subject
+from banditsrl.live.erasure import check_column, find_subject
 from banditsrl.live.export import export_decisions
 from banditsrl.live.loop_changes import add_action_change, promote_model, set_settings
 from banditsrl.live.loop_config import (
@@ -28,6 +28,7 @@ from banditsrl.live.loop_config import (
 )
 from banditsrl.live.loop_engine import Clock, LoopEngine, closing_on_error
 from banditsrl.live.loop_opening import Progress, create_loop, find_config
+from banditsrl.live.loop_queries import find_decision
 from banditsrl.live.loop_reader import LoopReader
 from banditsrl.live.programs import Programs
 from banditsrl.live.records import Decision, Settlement
@@ -268,9 +269,8 @@ class Loop(LoopReader):
         if column is not None:
             check_column(self._engine.config, column)
             return self._engine.erase(find_subject(self._engine.store, self.name, column, value))
-        chosen = list(ids or ())
-        check_ids(self._engine.store, self.name, chosen)
-        return self._engine.erase(chosen)
+        found = [find_decision(self._engine.store, self.name, each).id for each in ids or ()]
+        return self._engine.erase(found)
 
     # Its life.
 
