@@ -65,6 +65,30 @@ def test_the_best_action_follows_the_rule_of_the_family(name: str) -> None:
     assert sorted({*np.asarray(situation.mean_rewards).ravel().tolist()}) == [0.2, 0.8]
 
 
+def test_new_categories_come_after_half_time_and_have_one_best_action_each() -> None:
+    situation = make_situation("new-category", rounds=4_000, seed=4)
+    codes, best = situation.columns[:, 0], np.array(best_actions(situation))
+    early, late = set(codes[:2_000]), set(codes[2_000:])
+    assert (len(early), len(late)) == (9, 12)
+    assert all(len(set(best[codes == code])) == 1 for code in late)
+
+
+@pytest.mark.parametrize(
+    ("name", "early", "late"), [("growing-segment", 0.01, 1 / 3), ("new-combination", 0.0, 0.25)]
+)
+def test_a_segment_that_reverses_the_plane_grows_at_half_time(
+    name: str, early: float, late: float
+) -> None:
+    situation = make_situation(name, rounds=8_000, seed=4)
+    n_flags = 1 if name == "growing-segment" else 2
+    inside = situation.columns[:, :n_flags].all(axis=1)
+    shares = inside[:4_000].mean(), inside[4_000:].mean()
+    np.testing.assert_allclose(shares, (early, late), atol=0.03)
+    x, best = situation.columns[:, n_flags:], np.array(best_actions(situation))
+    assert has_linear_rule(x[:400], (best ^ inside)[:400])
+    assert has_linear_rule(x[-400:], (best ^ inside)[-400:])
+
+
 def has_linear_rule(x: Row, best: NDArray[np.int64]) -> bool:
     """Return whether one linear score per action, without intercepts, has these best actions."""
     scaled = x / np.linalg.norm(x, axis=1, keepdims=True)

@@ -39,6 +39,17 @@ def test_a_coded_context_has_the_embedding_of_the_formula_for_every_action() -> 
 
 
 @in_float64
+def test_a_new_value_of_a_constant_column_is_far_away_and_others_are_standardised() -> None:
+    wide = Wide(Wheel().representations[0], n_features=0)
+    scaling = Scaling(np.array([0.1, 7.0]), np.array([0.5, np.inf]), np.zeros(0))
+    placed = wide.at(scaling)
+    known, new = (np.array([0.35, second], dtype=np.float32) for second in (7.0, 6.5))
+    np.testing.assert_allclose(placed.standardise(new), [[0.5, 0.0]], atol=1e-6)
+    np.testing.assert_allclose(placed.locate(known), [[0.5, 0.0]], atol=1e-6)
+    np.testing.assert_allclose(placed.locate(new), [[0.5, FARTHEST]], atol=1e-6)
+
+
+@in_float64
 def test_the_columns_of_a_table_are_those_of_the_context_only() -> None:
     problem = banditsrl.make_problem("wheel", n_contexts=7)
     wide = Wide(problem.representations[0])

@@ -26,6 +26,8 @@ fitted to half of the rounds (`selection.twin_networks`). A round is certified i
   few contexts. And eps^2 is the excess of the squared error of these three predictors over that of
   all five, with a margin: by so much the three may be wrong beyond noise.
 - all five together name the same action, and optimism would play it too.
+- the context is familiar: its values, and pairs of them, occurred in the rounds that the predictors
+  were fitted to, and have not become much more frequent since (`selection.familiarity`).
 
 If rewards have the same mean everywhere, the first condition gives certificates with a probability
 of at most about delta: mean and variance of the rewards are estimated. The others are careful
@@ -43,7 +45,7 @@ from jax.typing import ArrayLike
 
 from banditsrl.arguments import above, at_least, check_action, check_mask, check_reward, probability
 from banditsrl.core.actions import draw_best
-from banditsrl.core.history import History
+from banditsrl.core.history import History, Rounds, fold_blocks
 from banditsrl.core.policy import Choice
 from banditsrl.core.representation import Context, Representation
 from banditsrl.core.settings import setting
@@ -53,6 +55,13 @@ from banditsrl.policies.fitted_policy import FittedPolicy
 from banditsrl.policies.wide_ucb import WideState, WideUCB
 from banditsrl.representations.trees import Trees, TreeWeights
 from banditsrl.selection.certificate import Verdict
+from banditsrl.selection.familiarity import (
+    ValueCounts,
+    add_fitted,
+    add_values,
+    empty_counts,
+    is_familiar,
+)
 from banditsrl.selection.network_learner import NetworkState
 from banditsrl.selection.reward_scale import subtract_anchor
 from banditsrl.selection.signal_test import SignalTest, add_to_test, empty_test, found_signal
@@ -88,6 +97,7 @@ class AutoState(NamedTuple):
     errors: Errors
     signal: SignalTest
     has_signal: Array  # ()
+    seen: ValueCounts
 
 
 class Opinions(NamedTuple):
@@ -165,6 +175,7 @@ class BanditSRLAuto(FittedPolicy[AutoState]):
             errors=Errors(zero, zero, zero, zero, zero),
             signal=empty_test(),
             has_signal=jnp.zeros((), dtype=bool),
+            seen=empty_counts(self._n_values),
         )
 
     @in_float64
@@ -176,7 +187,8 @@ class BanditSRLAuto(FittedPolicy[AutoState]):
         action, pmf = draw_best(predicted + opinions.width, key)
         verdict = self._test(state, opinions, available)
         agrees = (jnp.argmax(predicted) == verdict.greedy) & (action == verdict.greedy)
-        certified = (verdict.certified & agrees) | (available.sum() == 1)
+        familiar = is_familiar(state.seen, self._locate(state.explorer, context))
+        certified = (verdict.certified & agrees & familiar) | (available.sum() == 1)
         used = jnp.argmax(state.weights)
         final = verdict._replace(certified=certified)
         return final.override(action, pmf, used.astype(jnp.int32))
@@ -249,6 +261,7 @@ class BanditSRLAuto(FittedPolicy[AutoState]):
             small=add_errors(state.small, small, ~certified),
             errors=self._add_errors(state, opinions, mixture, state.small_weights @ small),
             signal=add_to_test(state.signal, mixture + y, y, rewards.mean, rewards.deviation),
+            seen=add_values(state.seen, self._locate(state.explorer, context)),
         )
 
     def _add_errors(
@@ -306,7 +319,17 @@ class BanditSRLAuto(FittedPolicy[AutoState]):
             errors=jax.tree.map(lambda value: MEMORY * value, state.errors),
             signal=state.signal,
             has_signal=found_signal(state.signal, jnp.asarray(self.delta)),
+            seen=self._count_values(explorer, history),
         )
+
+    def _count_values(self, explorer: WideState, history: History) -> ValueCounts:
+        """Count the values of the columns in all rounds."""
+
+        def add(counts: ValueCounts, rounds: Rounds) -> ValueCounts:
+            values = jax.vmap(lambda context: self._locate(explorer, context))(rounds.contexts)
+            return add_fitted(counts, values, rounds.valid)
+
+        return fold_blocks(history, empty_counts(self._n_values), add)
 
     def _fit_trees(self, halves: History, keys: Array) -> TreeWeights:
         """Fit each twin to its half of the rounds."""
@@ -323,6 +346,15 @@ class BanditSRLAuto(FittedPolicy[AutoState]):
     def _standardise(self, explorer: WideState, context: Context) -> Array:
         """Return the standardised columns of a context, (R, m)."""
         return self.explorer.wides[0].at(explorer.learners[0].scaling).standardise(context)
+
+    def _locate(self, explorer: WideState, context: Context) -> Array:
+        """Return where the values of a context lie, (R m,), for what has been seen."""
+        return self.explorer.wides[0].at(explorer.learners[0].scaling).locate(context).ravel()
+
+    @property
+    def _n_values(self) -> int:
+        """Number R m of values of a context."""
+        return self.explorer.wides[0].n_rows * self.explorer.wides[0].n_columns
 
     def _as_input(self, z: Array) -> Array:
         """Return the columns as the networks take them: one vector, or one for each action."""

@@ -81,3 +81,30 @@ def new_segment(rng: Rng, n: int) -> Draft:
     x = rng.normal(size=(n, N_COLUMNS))
     x[:, 0] = (elapsed(n) >= 0.5) & (rng.random(n) < 0.5)
     return clicks(x, (x[:, 1:] @ direction(rng, N_COLUMNS - 1) > 0) ^ (x[:, 0] > 0))
+
+
+@add_family("new-category", change="contexts")
+def new_category(rng: Rng, n: int) -> Draft:
+    """Three of twelve integer codes come from half time on only; each code has its best action."""
+    code = np.where(elapsed(n) < 0.5, rng.integers(0, 9, n), rng.integers(0, 12, n))
+    shown = rng.permutation(12)[code]  # the new codes lie anywhere among the others
+    best = rng.integers(0, 4, 12)[code]
+    return clicks(np.column_stack([shown, rng.normal(size=(n, N_COLUMNS - 1))]), best, 4)
+
+
+@add_family("growing-segment", change="contexts")
+def growing_segment(rng: Rng, n: int) -> Draft:
+    """One context in a hundred has a flag that reverses the plane, after half time every third."""
+    x = rng.normal(size=(n, N_COLUMNS))
+    x[:, 0] = rng.random(n) < np.where(elapsed(n) < 0.5, 0.01, 1.0 / 3.0)
+    return clicks(x, (x[:, 1:] @ direction(rng, N_COLUMNS - 1) > 0) ^ (x[:, 0] > 0))
+
+
+@add_family("new-combination", change="contexts")
+def new_combination(rng: Rng, n: int) -> Draft:
+    """Two flags never come together before half time; together they reverse the plane."""
+    x = rng.normal(size=(n, N_COLUMNS))
+    x[:, :2] = rng.random((n, 2)) < 0.5
+    x[(x[:, :2].sum(axis=1) == 2) & (elapsed(n) < 0.5), 1] = 0.0
+    both = x[:, :2].sum(axis=1) == 2
+    return clicks(x, (x[:, 2:] @ direction(rng, N_COLUMNS - 2) > 0) ^ both)

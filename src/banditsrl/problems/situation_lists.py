@@ -40,6 +40,8 @@ TUNING = (
     "better-action",
     "fading-means",
     "moving-contexts",
+    "new-segment",
+    "new-combination",
 )
 
 HELD_OUT = tuple(name for name in FAMILIES if name not in TUNING)

@@ -148,12 +148,29 @@ class Wide(TrainableRepresentation):
     @in_float64
     def standardise(self, context: Context) -> Array:
         """Return the standardised columns z of a context, (R, m)."""
+        scaling = self._known_scaling()
+        return _scale(self.rows(context), scaling.centre, scaling.deviation)
+
+    @in_float64
+    def locate(self, context: Context) -> Array:
+        """Return the standardised columns, (R, m), where a new value of a constant one is far away.
+
+        A constant column has no unit, so `standardise` ignores what it says.
+        """
+        centre, deviation, _ = self._known_scaling()
+        rows = self.rows(context)
+        differs = jnp.abs(rows - centre) > CONSTANT * jnp.abs(centre)
+        is_new = jnp.isinf(deviation) & differs
+        return jnp.where(is_new, FARTHEST, _scale(rows, centre, deviation))
+
+    def _known_scaling(self) -> Scaling:
+        """Return the scaling, or say that it is missing."""
         if self.scaling is None:
             raise InvalidArgument(
                 "scaling must be given before a wide embedding is used, got None; "
                 "use wide.at(scaling)."
             )
-        return _scale(self.rows(context), self.scaling.centre, self.scaling.deviation)
+        return self.scaling
 
     @in_float64
     def embed(self, context: Context) -> Array:

@@ -1,0 +1,111 @@
+"""Familiarity: the counts against plain loops over rounds, and what becomes of new values."""
+
+import itertools
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from banditsrl.numerics.precision import in_float64
+from banditsrl.selection.familiarity import (
+    FEWEST,
+    MORE_OFTEN,
+    MOST_PAIRS,
+    N_BINS,
+    N_COARSE,
+    RANGE,
+    SLACK,
+    ValueCounts,
+    add_fitted,
+    add_values,
+    choose_pairs,
+    empty_counts,
+    is_familiar,
+)
+
+
+def bin_of(value: float, n_bins: int = N_BINS) -> int:
+    edges = np.linspace(-RANGE, RANGE, n_bins + 1)[1:-1]
+    return int(np.searchsorted(edges, value, side="right"))
+
+
+def is_rare(fitted: list[bool], since: list[bool]) -> bool:
+    """Whether what some rounds had came much more often in the rounds since the fit."""
+    return sum(since) > MORE_OFTEN * sum(fitted) * len(since) / len(fitted) + SLACK
+
+
+def familiar_by_hand(fitted: np.ndarray, since: np.ndarray, x: np.ndarray) -> bool:
+    for j in range(len(x)):
+        before, now = ([bin_of(row[j]) == bin_of(x[j]) for row in r] for r in (fitted, since))
+        if sum(before) < FEWEST or is_rare(before, now):
+            return False
+    for pair in itertools.combinations(range(len(x)), 2):
+        before, now = (
+            [all(bin_of(row[j], N_COARSE) == bin_of(x[j], N_COARSE) for j in pair) for row in r]
+            for r in (fitted, since)
+        )
+        if is_rare(before, now):
+            return False
+    return True
+
+
+def counts_of(fitted: np.ndarray, since: np.ndarray) -> ValueCounts:
+    all_of_them = jnp.ones(len(fitted), dtype=bool)
+    counts = add_fitted(empty_counts(fitted.shape[1]), jnp.asarray(fitted), all_of_them)
+    for row in since:
+        counts = add_values(counts, jnp.asarray(row))
+    return counts
+
+
+@in_float64
+@pytest.mark.parametrize("seed", range(3))
+def test_a_context_is_familiar_by_the_definition(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    fitted = np.clip(rng.normal(size=(300, 3)), -RANGE, RANGE)
+    since = np.clip(rng.normal(1.0, 0.5, size=(60, 3)), -RANGE, RANGE)
+    counts = counts_of(fitted, since)
+    asked = np.concatenate([fitted[:100], since, rng.uniform(-3.0, 3.0, size=(40, 3))])
+    wanted = [familiar_by_hand(fitted, since, x) for x in asked]
+    assert [bool(is_familiar(counts, jnp.asarray(x))) for x in asked] == wanted
+    assert 0 < sum(wanted) < len(wanted)
+
+
+@in_float64
+def test_nothing_is_familiar_before_the_first_fit() -> None:
+    counts = empty_counts(2)
+    for _ in range(10):
+        counts = add_values(counts, jnp.zeros(2))
+    assert not is_familiar(counts, jnp.zeros(2))
+
+
+@in_float64
+def test_rounds_that_do_not_exist_are_not_counted() -> None:
+    counts = add_fitted(empty_counts(1), jnp.zeros((6, 1)), jnp.arange(6) < 2)
+    assert int(counts.fitted.sum()) == int(counts.n_fitted) == 2
+
+
+@in_float64
+def test_a_rare_value_that_becomes_frequent_stops_being_familiar() -> None:
+    common, rare = np.zeros((1000, 1)), np.full((10, 1), 2.0)
+    fitted = np.concatenate([common, rare])
+    as_before = counts_of(fitted, np.concatenate([common[:100], rare[:1]]))
+    more_often = counts_of(fitted, np.concatenate([common[:50], rare, rare]))
+    assert bool(is_familiar(as_before, jnp.array([2.0])))
+    assert not is_familiar(more_often, jnp.array([2.0]))
+    assert bool(is_familiar(more_often, jnp.array([0.0])))
+
+
+@in_float64
+def test_familiar_values_that_come_together_for_the_first_time_are_noticed() -> None:
+    fitted = np.array([[0.0, 0.0], [0.0, 2.0], [2.0, 0.0]] * 100)
+    both = np.array([[2.0, 2.0]])
+    assert bool(is_familiar(counts_of(fitted, both), jnp.asarray(both[0])))
+    assert not is_familiar(counts_of(fitted, np.repeat(both, 6, axis=0)), jnp.asarray(both[0]))
+
+
+def test_pairs_are_all_pairs_of_few_columns_and_different_ones_of_many() -> None:
+    assert [tuple(pair) for pair in choose_pairs(4)] == list(itertools.combinations(range(4), 2))
+    assert len(choose_pairs(16)) == MOST_PAIRS
+    many = choose_pairs(60)
+    assert len({tuple(pair) for pair in many}) == MOST_PAIRS
+    assert (many[:, 0] < many[:, 1]).all()
