@@ -9,7 +9,8 @@ import numpy as np
 
 import banditsrl
 from banditsrl.core.history import History, append_round, empty_history
-from banditsrl.policies.banditsrl_auto import AutoState, BanditSRLAuto, Errors
+from banditsrl.policies.banditsrl_auto import AutoState, BanditSRLAuto
+from banditsrl.selection.twin_certificate import Errors
 
 SMALL = {"layers": (8, 4), "n_features": 10, "passes": 2, "n_trees": 4, "depth": 2}
 A, E = 3, 5

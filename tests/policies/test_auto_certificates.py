@@ -21,7 +21,9 @@ from portfolio import (
 
 import banditsrl
 from banditsrl.numerics.precision import in_float64
-from banditsrl.policies.banditsrl_auto import AutoState, BanditSRLAuto, Errors
+from banditsrl.policies.banditsrl_auto import AutoState, BanditSRLAuto
+from banditsrl.selection.familiarity import add_values
+from banditsrl.selection.twin_certificate import Errors
 
 
 @pytest.fixture(scope="module")
@@ -31,7 +33,14 @@ def auto() -> BanditSRLAuto:
 
 @pytest.fixture(scope="module")
 def life() -> Life:
-    return make_life()
+    """A life in which every context is familiar."""
+    drawn = make_life()
+    return drawn._replace(later=make_familiar(drawn.later))
+
+
+def make_familiar(state: AutoState) -> AutoState:
+    """The state, as if every value had come often before its last fit."""
+    return state._replace(seen=state.seen._replace(fitted=jnp.full_like(state.seen.fitted, 100)))
 
 
 class Judgement(NamedTuple):
@@ -147,6 +156,30 @@ def test_nothing_is_certified_without_a_signal_or_while_all_rewards_are_equal(
     assert not any(act(unsure, x, None, KEY).certified for x in CONTEXTS)
     off = dataclasses.replace(auto, certifies=False)
     assert not any(banditsrl.compiled(off).act(sure, x, None, KEY).certified for x in CONTEXTS[:4])
+
+
+@in_float64
+def test_a_context_that_is_not_familiar_is_not_certified(auto: BanditSRLAuto, life: Life) -> None:
+    act, errors = banditsrl.compiled(auto).act, make_sums(100.0, 1e-9, -0.1, 0.0, 1e-9)
+    sure = life.later._replace(errors=errors, has_signal=jnp.asarray(True))
+    certified = next(x for x in CONTEXTS if act(sure, x, None, KEY).certified)
+    seen = sure.seen._replace(n_fitted=jnp.asarray(10_000))
+    for _ in range(9):  # it came in 100 of 10,000 rounds before, and in all of the rounds since
+        seen = add_values(seen, auto._locate(sure.explorer, certified))
+    assert not act(sure._replace(seen=seen), certified, None, KEY).certified
+    nothing = sure._replace(seen=auto.init(KEY).seen)
+    assert not act(nothing, certified, None, KEY).certified
+
+
+@in_float64
+def test_a_fit_counts_the_values_of_all_rounds(auto: BanditSRLAuto) -> None:
+    """Fifty rounds of two columns are counted: two coarse bins, two fine ones and a cell each."""
+    drawn = make_life()
+    assert int(drawn.state.seen.n_fitted) == 50
+    assert int(drawn.state.seen.fitted.sum()) == 50 * 5
+    assert int(drawn.state.seen.since.sum()) == 0
+    assert int(drawn.later.seen.n_since) == len(drawn.rounds)
+    assert int(drawn.later.seen.since.sum()) == len(drawn.rounds) * 5
 
 
 @in_float64

@@ -11,8 +11,8 @@ from banditsrl.selection.familiarity import (
     FEWEST,
     MORE_OFTEN,
     MOST_PAIRS,
-    N_BINS,
     N_COARSE,
+    N_FINE,
     RANGE,
     SLACK,
     ValueCounts,
@@ -24,7 +24,7 @@ from banditsrl.selection.familiarity import (
 )
 
 
-def bin_of(value: float, n_bins: int = N_BINS) -> int:
+def bin_of(value: float, n_bins: int) -> int:
     edges = np.linspace(-RANGE, RANGE, n_bins + 1)[1:-1]
     return int(np.searchsorted(edges, value, side="right"))
 
@@ -35,18 +35,16 @@ def is_rare(fitted: list[bool], since: list[bool]) -> bool:
 
 
 def familiar_by_hand(fitted: np.ndarray, since: np.ndarray, x: np.ndarray) -> bool:
-    for j in range(len(x)):
-        before, now = ([bin_of(row[j]) == bin_of(x[j]) for row in r] for r in (fitted, since))
-        if sum(before) < FEWEST or is_rare(before, now):
-            return False
-    for pair in itertools.combinations(range(len(x)), 2):
-        before, now = (
-            [all(bin_of(row[j], N_COARSE) == bin_of(x[j], N_COARSE) for j in pair) for row in r]
-            for r in (fitted, since)
-        )
-        if is_rare(before, now):
-            return False
-    return True
+    def same(rounds: np.ndarray, columns: tuple[int, ...], n_bins: int) -> list[bool]:
+        return [
+            all(bin_of(row[j], n_bins) == bin_of(x[j], n_bins) for j in columns) for row in rounds
+        ]
+
+    columns = range(len(x))
+    known = all(sum(same(fitted, (j,), N_COARSE)) >= FEWEST for j in columns)
+    asked = [((j,), N_FINE) for j in columns]
+    asked += [(pair, N_COARSE) for pair in itertools.combinations(columns, 2)]
+    return known and not any(is_rare(same(fitted, *one), same(since, *one)) for one in asked)
 
 
 def counts_of(fitted: np.ndarray, since: np.ndarray) -> ValueCounts:
@@ -62,7 +60,7 @@ def counts_of(fitted: np.ndarray, since: np.ndarray) -> ValueCounts:
 def test_a_context_is_familiar_by_the_definition(seed: int) -> None:
     rng = np.random.default_rng(seed)
     fitted = np.clip(rng.normal(size=(300, 3)), -RANGE, RANGE)
-    since = np.clip(rng.normal(1.0, 0.5, size=(60, 3)), -RANGE, RANGE)
+    since = np.clip(rng.normal([1.0, 0.0, 0.0], [0.1, 1.0, 1.0], size=(60, 3)), -RANGE, RANGE)
     counts = counts_of(fitted, since)
     asked = np.concatenate([fitted[:100], since, rng.uniform(-3.0, 3.0, size=(40, 3))])
     wanted = [familiar_by_hand(fitted, since, x) for x in asked]
@@ -81,7 +79,8 @@ def test_nothing_is_familiar_before_the_first_fit() -> None:
 @in_float64
 def test_rounds_that_do_not_exist_are_not_counted() -> None:
     counts = add_fitted(empty_counts(1), jnp.zeros((6, 1)), jnp.arange(6) < 2)
-    assert int(counts.fitted.sum()) == int(counts.n_fitted) == 2
+    assert int(counts.n_fitted) == 2
+    assert int(counts.fitted.sum()) == 2 * 2  # one coarse and one fine bin each
 
 
 @in_float64
@@ -93,6 +92,20 @@ def test_a_rare_value_that_becomes_frequent_stops_being_familiar() -> None:
     assert bool(is_familiar(as_before, jnp.array([2.0])))
     assert not is_familiar(more_often, jnp.array([2.0]))
     assert bool(is_familiar(more_often, jnp.array([0.0])))
+
+
+@in_float64
+def test_a_new_code_among_known_ones_is_noticed_after_a_few_rounds() -> None:
+    fitted = np.array([[0.1], [0.5]] * 100)
+    new = jnp.array([0.3])  # in the same coarse bin
+    assert bool(is_familiar(counts_of(fitted, np.full((5, 1), 0.3)), new))
+    assert not is_familiar(counts_of(fitted, np.full((6, 1), 0.3)), new)
+
+
+@in_float64
+def test_a_value_that_is_far_from_all_others_is_new_at_once() -> None:
+    fitted = np.zeros((1000, 1))
+    assert not is_familiar(counts_of(fitted, fitted[:0]), jnp.array([RANGE]))
 
 
 @in_float64

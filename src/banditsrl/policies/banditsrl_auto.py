@@ -54,7 +54,6 @@ from banditsrl.numerics.precision import in_float64
 from banditsrl.policies.fitted_policy import FittedPolicy
 from banditsrl.policies.wide_ucb import WideState, WideUCB
 from banditsrl.representations.trees import Trees, TreeWeights
-from banditsrl.selection.certificate import Verdict
 from banditsrl.selection.familiarity import (
     ValueCounts,
     add_fitted,
@@ -66,20 +65,17 @@ from banditsrl.selection.network_learner import NetworkState
 from banditsrl.selection.reward_scale import subtract_anchor
 from banditsrl.selection.signal_test import SignalTest, add_to_test, empty_test, found_signal
 from banditsrl.selection.stacking import MEMORY, Stack, add_errors, empty_stack, fade, fit_weights
+from banditsrl.selection.twin_certificate import (
+    Errors,
+    Opinions,
+    TwinCertificate,
+    add_gap_errors,
+    empty_errors,
+)
 from banditsrl.selection.twin_networks import TwinNetworks, split
 
 SOME_WEIGHT = 0.1
 """A predictor of at least this weight counts as active in reports."""
-
-
-class Errors(NamedTuple):
-    """Sums over rounds of squared errors on unseen rewards; earlier phases count less."""
-
-    n: Array
-    mixture: Array  # sum of the squared errors of the mixture
-    excess: Array  # sum of the squared error of the certifying predictors minus the mixture's
-    squares: Array  # sum of the squares of that difference
-    doubt: Array  # sum of the error of a gap, as the twins show it
 
 
 class AutoState(NamedTuple):
@@ -98,24 +94,6 @@ class AutoState(NamedTuple):
     signal: SignalTest
     has_signal: Array  # ()
     seen: ValueCounts
-
-
-class Opinions(NamedTuple):
-    """What the portfolio thinks of one context; predictions are of rewards minus the anchor."""
-
-    values: Array  # (E, A) predictions
-    width: Array  # (A,) of optimism
-    twins: Array  # (2, 3, A) predictions of the certifying predictors, in both versions
-    noise: Array  # (A,) squared error of the first of them, in units of sigma^2
-    phi: Array  # (2, A, d) embeddings of the networks
-
-
-class Gaps(NamedTuple):
-    """By how much the greedy action of the certifying predictors is better than the others."""
-
-    greedy: Array  # ()
-    gaps: Array  # (A,)
-    doubt: Array  # (A,) squared error of the gap, as the twins show it
 
 
 class BanditSRLAuto(FittedPolicy[AutoState]):
@@ -172,7 +150,7 @@ class BanditSRLAuto(FittedPolicy[AutoState]):
             weights=fit_weights(stack),
             small=small,
             small_weights=fit_weights(small),
-            errors=Errors(zero, zero, zero, zero, zero),
+            errors=empty_errors(),
             signal=empty_test(),
             has_signal=jnp.zeros((), dtype=bool),
             seen=empty_counts(self._n_values),
@@ -185,13 +163,14 @@ class BanditSRLAuto(FittedPolicy[AutoState]):
         available = check_mask(mask, opinions.width.shape[0])
         predicted = jnp.where(available, state.weights @ opinions.values, -jnp.inf)
         action, pmf = draw_best(predicted + opinions.width, key)
-        verdict = self._test(state, opinions, available)
+        verdict = self._certificate.test(
+            opinions, state.small_weights, state.errors, state.scale, available
+        )
         agrees = (jnp.argmax(predicted) == verdict.greedy) & (action == verdict.greedy)
         familiar = is_familiar(state.seen, self._locate(state.explorer, context))
-        certified = (verdict.certified & agrees & familiar) | (available.sum() == 1)
-        used = jnp.argmax(state.weights)
-        final = verdict._replace(certified=certified)
-        return final.override(action, pmf, used.astype(jnp.int32))
+        sure = verdict.certified & agrees & familiar & state.has_signal & self.certifies
+        final = verdict._replace(certified=sure | (available.sum() == 1))
+        return final.override(action, pmf, jnp.argmax(state.weights).astype(jnp.int32))
 
     def _consult(self, state: AutoState, context: Context) -> Opinions:
         """Ask every predictor."""
@@ -209,32 +188,6 @@ class BanditSRLAuto(FittedPolicy[AutoState]):
             noise=(widths[0] / jnp.where(unit > 0, unit, 1.0)) ** 2,
             phi=phi,
         )
-
-    def _compare(self, state: AutoState, opinions: Opinions, available: Array) -> Gaps:
-        """Compare the action that the certifying predictors prefer with all others."""
-        both = jnp.einsum("e,kea->ka", state.small_weights, opinions.twins)  # (2, A)
-        greedy = jnp.argmax(jnp.where(available, both.mean(0), -jnp.inf))
-        each = both[:, greedy][:, None] - both
-        return Gaps(greedy, each.mean(0), (each[0] - each[1]) ** 2 / 4.0)
-
-    def _test(self, state: AutoState, opinions: Opinions, available: Array) -> Verdict:
-        """Test whether the action that the certifying predictors prefer is surely the best."""
-        found = self._compare(state, opinions, available)
-        sigma = self._noise(state.errors) if self.sigma is None else jnp.asarray(self.sigma)
-        ridge = (state.small_weights[0] * sigma) ** 2
-        noise = ridge * (opinions.noise[found.greedy] + opinions.noise)
-        usual = jnp.pi / 2.0 * (state.errors.doubt / jnp.maximum(state.errors.n, 1.0)) ** 2
-        errors = jnp.sqrt(noise + (found.doubt + usual) / 2.0)
-        errors = jnp.where(errors > 0, errors, jnp.where(state.scale > 0, state.scale, 1.0))
-        rivals = available & (jnp.arange(len(available)) != found.greedy)
-        share = self.delta / jnp.maximum(rivals.sum(), 1)
-        thresholds = jnp.sqrt(2.0 * jnp.log(1.0 / share)) + self._misfit(state.errors) / errors
-        ratios = jnp.where(rivals, found.gaps / errors, jnp.inf)
-        nearest = jnp.argmin(ratios / thresholds)
-        certified = (
-            (ratios > thresholds).all() & state.has_signal & (state.scale > 0) & self.certifies
-        )
-        return Verdict(found.greedy, certified, ratios[nearest], thresholds[nearest])
 
     @in_float64
     def learn(
@@ -259,21 +212,12 @@ class BanditSRLAuto(FittedPolicy[AutoState]):
             networks=self.networks.learn(state.networks, opinions.phi, played, scaled, certified),
             stack=add_errors(state.stack, errors, ~certified),
             small=add_errors(state.small, small, ~certified),
-            errors=self._add_errors(state, opinions, mixture, state.small_weights @ small),
+            errors=add_gap_errors(
+                state.errors, opinions, state.small_weights, mixture, state.small_weights @ small
+            ),
             signal=add_to_test(state.signal, mixture + y, y, rewards.mean, rewards.deviation),
             seen=add_values(state.seen, self._locate(state.explorer, context)),
         )
-
-    def _add_errors(
-        self, state: AutoState, opinions: Opinions, mixture: Array, small: Array
-    ) -> Errors:
-        """Add the errors of the mixtures, and the doubt about the gap to the second best."""
-        found = self._compare(state, opinions, jnp.ones(opinions.width.shape, dtype=bool))
-        others = jnp.arange(len(found.gaps)) != found.greedy
-        second = jnp.argmin(jnp.where(others, found.gaps, jnp.inf))
-        excess = small**2 - mixture**2
-        more = (jnp.ones(()), mixture**2, excess, excess**2, jnp.sqrt(found.doubt[second]))
-        return Errors(*(old + new for old, new in zip(state.errors, more, strict=True)))
 
     @in_float64
     def predict(self, state: AutoState, context: Context) -> Array | None:
@@ -352,6 +296,11 @@ class BanditSRLAuto(FittedPolicy[AutoState]):
         return self.explorer.wides[0].at(explorer.learners[0].scaling).locate(context).ravel()
 
     @property
+    def _certificate(self) -> TwinCertificate:
+        """The test of the gaps with the settings of this policy."""
+        return TwinCertificate(delta=self.delta, slack=self.slack, sigma=self.sigma)
+
+    @property
     def _n_values(self) -> int:
         """Number R m of values of a context."""
         return self.explorer.wides[0].n_rows * self.explorer.wides[0].n_columns
@@ -359,18 +308,6 @@ class BanditSRLAuto(FittedPolicy[AutoState]):
     def _as_input(self, z: Array) -> Array:
         """Return the columns as the networks take them: one vector, or one for each action."""
         return (z[0] if len(z) == 1 else z).astype(jnp.float32)
-
-    def _noise(self, errors: Errors) -> Array:
-        """Return an upper limit of the noise level, from the errors on unseen rewards."""
-        n = jnp.maximum(errors.n, 1.0)
-        return jnp.sqrt(errors.mixture / n * (1.0 + 2.0 * jnp.sqrt(2.0 / n)))
-
-    def _misfit(self, errors: Errors) -> Array:
-        """Return by how much the certifying predictors may be wrong beyond noise, eps."""
-        n = jnp.maximum(errors.n, 1.0)
-        mean = errors.excess / n
-        deviation = jnp.sqrt(jnp.maximum(errors.squares / n - mean * mean, 0.0) / n)
-        return jnp.sqrt(jnp.maximum(mean + self.slack * deviation, 0.0))
 
     def report(self, state: AutoState) -> dict[str, Array]:
         """Return the predictor of largest weight, all weights, and the spectral loss."""
@@ -381,8 +318,8 @@ class BanditSRLAuto(FittedPolicy[AutoState]):
             "small_weights": state.small_weights,
             "loss": state.networks.loss.mean(),
             "lambda_min": state.networks.lambda_min.min(),
-            "sigma": self._noise(state.errors),
-            "eps": self._misfit(state.errors),
+            "sigma": state.errors.noise_level(),
+            "eps": self._certificate.misfit(state.errors),
             "signal": state.has_signal,
         }
 

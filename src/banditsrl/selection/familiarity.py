@@ -2,17 +2,18 @@
 
 A predictor says something about every context, also about one with a value that it has never met,
 and predictors that were fitted to halves of the same rounds agree there although none of them knows
-anything. So a certificate asks first whether the context is familiar. Each column is divided into
-bins. Its value is familiar if
+anything. So a certificate asks first whether the context is familiar. Columns are divided into
+coarse and into fine bins, and pairs of columns into cells. A context is familiar if
 
-- the rounds of the last fit had a value in the same bin at least `FEWEST` times, and
-- it has not become much more frequent since: in the rounds since the fit, values in this bin came
-  at most `MORE_OFTEN` times as often as before, and `SLACK` times more.
+- of every column, the rounds of the last fit had a value in the same coarse bin at least `FEWEST`
+  times, and
+- none of its fine bins and cells has become much more frequent since: in the rounds since the fit
+  each came at most `MORE_OFTEN` times as often as before, and `SLACK` times more.
 
-Pairs of columns are divided into cells, and the second condition holds for them, too. Otherwise
-values that are familiar, each for itself, could come together for the first time. A context is
-familiar if all of its values and pairs are. With many columns, a random choice of `MOST_PAIRS`
-pairs stands for all of them.
+The first condition notices values that are far from all others at once. The second one notices what
+is new in other ways after a few rounds: a code among known codes, familiar values that come
+together for the first time, a rare kind of context that becomes common. With many columns, a random
+choice of `MOST_PAIRS` pairs stands for all of them.
 """
 
 from typing import NamedTuple
@@ -22,29 +23,26 @@ import numpy as np
 from jax import Array
 from numpy.typing import NDArray
 
-N_BINS = 128
-"""Bins of a standardised column."""
-
-N_COARSE = 16
-"""Bins of each of the two columns of a pair, which has the square of this many cells."""
+N_FINE, N_COARSE = 128, 16
+"""Fine and coarse bins of a standardised column; a cell of a pair is a pair of coarse bins."""
 
 RANGE = 5.0
 """Standardised columns lie between minus this and this."""
 
 FEWEST = 3
-"""A value of which the last fit had fewer rounds is not familiar."""
+"""Rounds that the last fit must have had in every coarse bin of a context."""
 
 MORE_OFTEN, SLACK = 3.0, 5.0
-"""How much more often a value may come than before while it counts as equally frequent."""
+"""How much more often a bin or cell may come than before while it counts as equally frequent."""
 
 MOST_PAIRS = 120
 """All pairs of up to 16 columns."""
 
 
 class ValueCounts(NamedTuple):
-    """In how many rounds there was a value in each bin of m columns, and in each cell of pairs."""
+    """Numbers of rounds: in the coarse bins of all columns, their fine bins, the cells of pairs."""
 
-    fitted: Array  # (m bins + pairs cells,) int32, of the rounds that the predictors were fitted to
+    fitted: Array  # (C,) int32, of the rounds that the predictors were fitted to
     since: Array  # the same of the rounds since then
     n_fitted: Array  # () number of the former
     n_since: Array  # () number of the latter
@@ -52,16 +50,17 @@ class ValueCounts(NamedTuple):
 
 def empty_counts(n_columns: int) -> ValueCounts:
     """Return the counts before the first round."""
-    size = n_columns * N_BINS + len(choose_pairs(n_columns)) * N_COARSE**2
+    size = n_columns * (N_COARSE + N_FINE) + len(choose_pairs(n_columns)) * N_COARSE**2
     nothing, none = jnp.zeros(size, dtype=jnp.int32), jnp.zeros((), dtype=jnp.int32)
     return ValueCounts(nothing, nothing, none, none)
 
 
 def add_fitted(counts: ValueCounts, values: Array, valid: Array) -> ValueCounts:
-    """Return the counts after a fit to more rounds with values (n, m); others are not valid."""
-    more = jnp.broadcast_to(valid[:, None], (len(values), _n_places(values))).astype(jnp.int32)
-    fitted = counts.fitted.at[_places(values)].add(more)
-    return counts._replace(fitted=fitted, n_fitted=counts.n_fitted + valid.sum(dtype=jnp.int32))
+    """Return the counts after a fit to more rounds with values (n, m), of which some are valid."""
+    places = _places(values)
+    more = jnp.broadcast_to(valid[:, None], places.shape).astype(jnp.int32)
+    n_fitted = counts.n_fitted + valid.sum(dtype=jnp.int32)
+    return counts._replace(fitted=counts.fitted.at[places].add(more), n_fitted=n_fitted)
 
 
 def add_values(counts: ValueCounts, values: Array) -> ValueCounts:
@@ -72,11 +71,11 @@ def add_values(counts: ValueCounts, values: Array) -> ValueCounts:
 
 def is_familiar(counts: ValueCounts, values: Array) -> Array:
     """Return whether a context with the given values (m,) is familiar, ()."""
-    places = _places(values)
+    places, m = _places(values), len(values)
     fitted, since = counts.fitted[places], counts.since[places]
     expected = fitted * (counts.n_since / jnp.maximum(counts.n_fitted, 1))
     as_often = since <= MORE_OFTEN * expected + SLACK
-    return as_often.all() & (fitted[: len(values)] >= FEWEST).all()
+    return (fitted[:m] >= FEWEST).all() & as_often[m:].all()
 
 
 def choose_pairs(n_columns: int) -> NDArray[np.int64]:
@@ -88,20 +87,15 @@ def choose_pairs(n_columns: int) -> NDArray[np.int64]:
     return pairs[np.sort(chosen)]
 
 
-def _n_places(values: Array) -> int:
-    """Return the number of columns and pairs."""
-    return values.shape[-1] + len(choose_pairs(values.shape[-1]))
-
-
 def _places(values: Array) -> Array:
-    """Return where the values (..., m) and their pairs are counted, (..., m + pairs)."""
+    """Return where values (..., m) and their pairs are counted: m coarse, m fine bins, cells."""
     m = values.shape[-1]
     pairs = choose_pairs(m)
-    single = _bins(values, N_BINS) + jnp.arange(m) * N_BINS
-    coarse = _bins(values, N_COARSE)
+    coarse, fine = _bins(values, N_COARSE), _bins(values, N_FINE)
     cells = coarse[..., pairs[:, 0]] * N_COARSE + coarse[..., pairs[:, 1]]
-    first = m * N_BINS + jnp.arange(len(pairs)) * N_COARSE**2
-    return jnp.concatenate([single, cells + first], axis=-1)
+    sizes = [N_COARSE] * m + [N_FINE] * m + [N_COARSE**2] * len(pairs)
+    first = np.concatenate([[0], np.cumsum(sizes)[:-1]]).astype(np.int32)
+    return jnp.concatenate([coarse, fine, cells], axis=-1) + first
 
 
 def _bins(values: Array, n_bins: int) -> Array:
