@@ -18,10 +18,11 @@ from banditsrl.arguments import check_mask
 from banditsrl.errors import InvalidArgument, InvalidType
 from banditsrl.linear.likelihood_ratio import (
     Scores,
+    compare_padded_actions,
     likelihood_ratio,
     score_actions,
-    score_padded_actions,
 )
+from banditsrl.numerics.padding import Row
 from banditsrl.numerics.precision import in_float64
 
 Floats = NDArray[np.float64]
@@ -293,12 +294,22 @@ def test_scores_of_padded_embeddings_are_those_without_padding(largest: int) -> 
         theta[:dim], phi[:, :dim] = rng.normal(size=dim), rng.normal(size=(n_actions, dim))
         roots, thetas, embeddings = [*roots, root], [*thetas, theta], [*embeddings, phi]
     stacked = [jnp.asarray(np.stack(each)) for each in (roots, thetas, embeddings, dims)]
-    mapped = jax.jit(jax.vmap(score_padded_actions))(*stacked)
+
+    def compare(root: Any, theta: Any, phi: Any, dim: Any) -> Any:
+        row = Row(phi[None], jnp.asarray(0))
+        mask = jnp.ones(n_actions, dtype=bool)
+        return compare_padded_actions(root, theta, row, mask, jnp.asarray(0.0), dim)
+
+    mapped = jax.jit(jax.vmap(compare))(*stacked)
     for seed in range(len(dims)):
-        alone = score_padded_actions(*(each[seed] for each in stacked))
+        alone = compare(*(each[seed] for each in stacked))
         whitened = embeddings[seed] @ roots[seed]
         values, norms = embeddings[seed] @ thetas[seed], np.linalg.norm(whitened, axis=1)
-        for found in (alone, jax.tree.map(operator.itemgetter(seed), mapped)):
+        distances = np.linalg.norm(whitened - whitened[values.argmax()], axis=1)
+        rivals = np.arange(n_actions) != values.argmax()
+        glr = ((values.max() - values)[rivals] / distances[rivals]).min()
+        for found, ratio in (alone, jax.tree.map(operator.itemgetter(seed), mapped)):
+            assert (int(ratio.greedy), float(ratio.glr)) == (values.argmax(), pytest.approx(glr))
             np.testing.assert_allclose(found.values, values, rtol=1e-12)
             np.testing.assert_allclose(found.norms, norms, rtol=1e-12)
             np.testing.assert_allclose(found.whitened, whitened, rtol=1e-12, atol=1e-14)

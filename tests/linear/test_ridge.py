@@ -14,7 +14,7 @@ from hypothesis.extra.numpy import arrays
 from numpy.typing import NDArray
 
 from banditsrl.linear import ridge as module
-from banditsrl.linear.ridge import REFRESH_GROWTH, Ridge, add_sample
+from banditsrl.linear.ridge import REFRESH_GROWTH, Ridge, add_padded_sample, add_sample
 from banditsrl.linear.spectra import Spectrum
 
 Floats = NDArray[np.float64]
@@ -307,3 +307,31 @@ def test_nested_mapping_over_different_arguments_gives_the_same_numbers_as_one_b
     together = jax.jit(jax.vmap(inner, in_axes=(0, None, None)))(ridges, phi, y)
     for i, j in np.ndindex(3, 3):
         assert_equal_statistics(entry(together, (i, j)), add_one(entry(ridges, (i,)), phi[j], y[j]))
+
+
+@pytest.mark.parametrize("largest", [2, 4, 7, 12])
+@pytest.mark.parametrize("keeps_design", [False, True])
+def test_a_padded_sample_is_added_as_without_padding(largest: int, keeps_design: bool) -> None:
+    """Seeds with dimensions up to `largest`, padded to 12, one by one and mapped."""
+    dims = np.array([largest, 1, max(largest - 1, 1)])
+    _, phi, y = several((3,), 12)
+    phi = np.where(np.arange(12) < dims[:, None], phi, 0.0)
+    each = [
+        learn(pad(Samples(phi[i : i + 1, :d], y[i : i + 1], 0.5, np.zeros(d)), 12 - d))
+        for i, d in enumerate(dims)
+    ]
+    ridges: Ridge = jax.tree.map(lambda *rows: np.stack(rows), *each)
+    ridges = ridges if keeps_design else ridges.without_design()
+    together = jax.jit(jax.vmap(add_padded_sample))(ridges, phi, y, dims)
+    for i in range(3):
+        before = entry(ridges, (i,))
+        expected = add_one(before, phi[i], y[i])
+        alone = add_padded_sample(
+            before, jnp.asarray(phi[i]), jnp.asarray(y[i]), jnp.asarray(dims[i])
+        )
+        for found in (alone, entry(together, (i,))):
+            jax.tree.map(
+                lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-12, atol=1e-14),
+                found,
+                expected,
+            )

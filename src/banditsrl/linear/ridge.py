@@ -15,6 +15,7 @@ from jax import Array
 
 from banditsrl.errors import InvalidArgument
 from banditsrl.linear.spectra import Spectrum, decompose
+from banditsrl.numerics.padding import update_at_size
 from banditsrl.numerics.seed_axis import MAX_UNROLLED, matrix_times, seeds_last
 
 REFRESH_GROWTH = 8.0
@@ -98,6 +99,37 @@ def add_sample(ridge: Ridge, phi: Array, reward: Array) -> Ridge:
     )
 
 
+def add_padded_sample(ridge: Ridge, phi: Array, reward: Array, dim: Array) -> Ridge:
+    """Return the same for statistics and a feature (d,) that are padded with zeros.
+
+    Args:
+        ridge: The statistics.
+        phi: Feature of the action played, (d,).
+        reward: y, ().
+        dim: Dimension without padding, ().
+    """
+
+    def add(size: int, ridge: Ridge, phi: Array, reward: Array) -> Ridge:
+        added = add_sample(crop(ridge, size), phi[:size], reward)
+        whole: Ridge = _replace_block(ridge, added)
+        return whole
+
+    added: Ridge = update_at_size(add, ridge, dim, ridge.b.shape[0], phi, reward)
+    return added
+
+
+@seeds_last
+def _replace_block(ridge: Ridge, small: Ridge) -> Ridge:
+    """Return padded statistics with those of their first coordinates replaced."""
+    size = small.b.shape[0]
+    return small._replace(
+        V=None if ridge.V is None else ridge.V.at[:size, :size].set(small.design),
+        root=ridge.root.at[:size, :size].set(small.root),
+        b=ridge.b.at[:size].set(small.b),
+        theta=ridge.theta.at[:size].set(small.theta),
+    )
+
+
 def _apply_root(root: Array, w: Array) -> Array:
     """Return S w, (d,). A short product is a sum, which XLA does not repeat for every column."""
     if w.shape[0] > MAX_UNROLLED:
@@ -140,7 +172,7 @@ def recompute(ridge: Ridge, *, lam: float) -> Ridge:
 def crop(ridge: Ridge, dim: int) -> Ridge:
     """Return the statistics of the first `dim` coordinates; the others must be padding."""
     return ridge._replace(
-        V=ridge.design[:dim, :dim],
+        V=None if ridge.V is None else ridge.V[:dim, :dim],
         root=ridge.root[:dim, :dim],
         b=ridge.b[:dim],
         theta=ridge.theta[:dim],

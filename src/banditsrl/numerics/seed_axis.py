@@ -25,9 +25,6 @@ from jax.experimental.xla_metadata import set_xla_metadata
 MAX_UNROLLED = 32
 """Products over up to this many entries are written out, so that XLA fuses them."""
 
-MIN_CROPPED = 9
-"""Padding is cut off from arrays of at least this size; for smaller ones it is not worth it."""
-
 
 def map_over_seeds(function: Callable[..., Any], n_shared: int = 0) -> Callable[..., Any]:
     """Run `function` for all seeds: its first `n_shared` arguments have no seed axis.
@@ -60,7 +57,7 @@ def seeds_last(function: Callable[..., Any]) -> Callable[..., Any]:
     def over_seeds(axis_size: int, is_mapped: Any, *args: Any) -> tuple[Any, Any]:
         def move_last(array: Any, mapped: bool) -> Any:
             if mapped:
-                return _lay_out(jnp.moveaxis(array, 0, -1))
+                return lay_out(jnp.moveaxis(array, 0, -1))
             return jnp.broadcast_to(jnp.asarray(array)[..., None], (*jnp.shape(array), axis_size))
 
         out = batched(*jax.tree.map(move_last, args, tuple(is_mapped)))
@@ -116,24 +113,10 @@ def _like(old: Any, new: Any) -> Any:
     return jax.tree.map(lambda a, b: jnp.asarray(b, dtype=a.dtype), old, new)
 
 
-def _lay_out(array: Array) -> Array:
+def lay_out(array: Array) -> Array:
     """Store the array in the order of its axes; XLA would otherwise read across memory."""
     placed: Array = with_layout_constraint(array, Layout(tuple(range(array.ndim))))
     return placed
-
-
-def run_at_size(function: Callable[[int], Any], used: Array, size: int) -> Any:
-    """Run `function(k)` with the least k that is enough for all seeds, out of three up to `size`.
-
-    For arrays that are padded to `size`: `used` is the number of entries of each seed in front of
-    its padding, () or (n_seeds,). Call it in a function that is marked with `seeds_last` only;
-    elsewhere all three would be computed. All three results must have the same shapes.
-    """
-    if size < MIN_CROPPED:
-        return function(size)
-    sizes = [-(-size // 3), -(-2 * size // 3), size]
-    enough = jnp.searchsorted(jnp.asarray(sizes), jnp.max(used).astype(int))
-    return jax.lax.switch(enough, [functools.partial(function, k) for k in sizes])
 
 
 def rows_times(rows: Array, matrix: Array) -> Array:
@@ -179,17 +162,20 @@ def select_row(rows: Array, k: Array) -> Array:
     return jnp.where(indices(rows.shape[0], rows) == k, rows, 0).sum(0)
 
 
-def look_up(table: Array, index: Any) -> Array:
-    """Return `table[index]` as a call of its own, so that rows are copied whole for every seed."""
+def look_up(table: Array, index: Any, size: int | None = None) -> Array:
+    """Return `table[index]` as a call of its own, so that rows are copied whole for every seed.
+
+    Only the first `size` entries of the last axis are read, if a size is given.
+    """
     if not isinstance(index, jax.core.Tracer) or jax.default_backend() != "cpu":
-        return table[index]
-    found: Array = set_xla_metadata(_look_up(table, index), inlineable="false")
+        return table[index, ..., :size]
+    found: Array = set_xla_metadata(_look_up(table, index, size), inlineable="false")
     return found
 
 
-@jax.jit
-def _look_up(table: Array, index: Array) -> Array:
-    return table[index]
+@functools.partial(jax.jit, static_argnums=2)
+def _look_up(table: Array, index: Array, size: int | None) -> Array:
+    return table[index, ..., :size]
 
 
 def seeds_of_a_network() -> int:

@@ -23,8 +23,8 @@ from banditsrl.core.representation import Context, Representation
 from banditsrl.core.settings import setting
 from banditsrl.errors import InvalidArgument
 from banditsrl.linear.bounds import OFFSETS, phase_level
-from banditsrl.linear.likelihood_ratio import score_padded_actions
-from banditsrl.linear.ridge import Ridge, add_sample, empty_ridge, recompute
+from banditsrl.linear.likelihood_ratio import compare_padded_actions
+from banditsrl.linear.ridge import Ridge, add_padded_sample, empty_ridge, recompute
 from banditsrl.numerics.precision import in_float64
 from banditsrl.policies.base_player import Moment, keep_if_certified
 from banditsrl.policies.tested_policy import PolicyAroundBase
@@ -135,8 +135,12 @@ class BanditSRL(PolicyAroundBase[BanditSRLState]):
         available = check_mask(mask, phi.shape[0])
         facts, (test_level, base_level) = self.facts(state), self.levels(state)
         ridge = state.ridge
-        scores = score_padded_actions(ridge.root, ridge.theta, phi, facts.dim)
-        verdict = self.certificate.test(ridge, phi, available, facts, test_level, scores)
+        row = self.candidates.locate(context, state.representation)
+        tie = jnp.asarray(self.certificate.tie)
+        scores, ratio = compare_padded_actions(
+            ridge.root, ridge.theta, row, available, tie, facts.dim
+        )
+        verdict = self.certificate.test(ridge, phi, available, facts, test_level, ratio)
         moment = Moment(phi, phi, available, ridge, base_level, facts.sigma, facts.B, scores)
         action, pmf = self.player.choose(state.base, moment, key)
         return verdict.override(action, pmf, state.representation)
@@ -156,7 +160,7 @@ class BanditSRL(PolicyAroundBase[BanditSRLState]):
         played_phi = self.candidates.embed_action(context, state.representation, played)
         taught = self.player.learn(state.base, phi, phi, played, y)
         return state._replace(
-            ridge=add_sample(state.ridge, played_phi, y),
+            ridge=add_padded_sample(state.ridge, played_phi, y, self.facts(state).dim),
             base=keep_if_certified(certified, state.base, taught),
             largest_norm=self.candidates.update_norms(
                 state.largest_norm, state.representation, phi

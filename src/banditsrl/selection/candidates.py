@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from banditsrl.arguments import one_index
 from banditsrl.core.representation import Context, Representation
 from banditsrl.linear.ridge import Ridge, estimate_noise
+from banditsrl.numerics.padding import Row
 from banditsrl.numerics.seed_axis import look_up, select_row
 from banditsrl.representations.table import Table
 from banditsrl.selection.certificate import Facts, known_or
@@ -40,12 +41,16 @@ class CandidateSet(eqx.Module):
 
     def embed(self, context: Context, m: Array) -> Array:
         """Return candidate m's embedding of a context, padded with zeros, (A, d)."""
+        return self.locate(context, m).read(self.padded_dim)
+
+    def locate(self, context: Context, m: Array) -> Row:
+        """Return where that embedding stands, so that it can be read without its padding."""
         if are_all_tables(self.representations):
             tables = self._stack_tables()  # (M, X, A, d)
             n_contexts = tables.shape[1]
             one_index("context", context, n_contexts)
-            return look_up(tables.reshape(-1, *tables.shape[2:]), m * n_contexts + context)
-        return jnp.stack([self._pad(r.embed(context)) for r in self.representations])[m]
+            return Row(tables.reshape(-1, *tables.shape[2:]), m * n_contexts + context)
+        return Row(jnp.stack([self._pad(r.embed(context)) for r in self.representations]), m)
 
     def embed_action(self, context: Context, m: Array, action: Array) -> Array:
         """Return candidate m's embedding of one action, padded with zeros, (d,)."""

@@ -14,7 +14,7 @@ from jax import Array
 
 from banditsrl.core.policy import Choice
 from banditsrl.linear.bounds import ucb_width
-from banditsrl.linear.likelihood_ratio import Ratio, Scores, likelihood_ratio, score_actions
+from banditsrl.linear.likelihood_ratio import Ratio, likelihood_ratio, score_actions
 from banditsrl.linear.ridge import Ridge
 from banditsrl.selection.conventions import Conventions
 
@@ -78,7 +78,7 @@ class Certificate(eqx.Module):
         mask: Array,
         facts: Facts,
         level: Array,
-        scores: Scores | None = None,
+        ratio: Ratio | None = None,
     ) -> Verdict:
         """Test one context.
 
@@ -88,11 +88,12 @@ class Certificate(eqx.Module):
             mask: Available actions, (A,).
             facts: Dimension, bounds and noise level.
             level: delta of the test in this round.
-            scores: The scores of all actions, if they are known already.
+            ratio: The likelihood ratio of the context, if it is known already.
         """
-        if scores is None:
+        found = ratio
+        if found is None:
             scores = score_actions(ridge.root, ridge.theta, phi)
-        found: Ratio = likelihood_ratio(scores, mask, jnp.asarray(self.tie))
+            found = likelihood_ratio(scores, mask, jnp.asarray(self.tie))
         if not self.scale:
             off = jnp.zeros((), dtype=bool)
             return Verdict(found.greedy, off, found.glr, jnp.full((), jnp.inf))
