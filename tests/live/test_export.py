@@ -120,14 +120,29 @@ def test_an_erased_context_is_gone_and_what_was_learned_stays(loop: Loop, path: 
 def test_a_verification_that_checks_nothing_is_no_pass(loop: Loop, path: Path) -> None:
     loop.erase(["id 0"])
     found = verify_loop(path)
-    assert (found.checked, found.n_differences, found.passed) == (0, 0, False)
+    assert (found.decisions, found.snapshots, found.n_differences) == (0, 0, 0)
+    assert not found.passed
     assert str(found) == (
-        f"Nothing could be verified of 'offers'. {found.first} of {found.last} positions could not "
-        f"be checked: contexts were erased up to position {found.erased}."
+        f"No decision of 'offers' could be compared. {found.first} of {found.last} positions could "
+        f"not be checked: contexts were erased up to position {found.erased}."
     )
     result = CliRunner().invoke(app, ["loop", "verify", str(path), "--quiet"])
     assert result.exit_code == 1
-    assert "Nothing could be verified of 'offers'." in result.stdout
+    assert "No decision of 'offers' could be compared." in result.stdout
+
+
+def test_a_snapshot_alone_is_no_pass(loop: Loop, tmp_path: Path) -> None:
+    out, other = tmp_path / "log.jsonl", tmp_path / "other.db"
+    loop.export(out)
+    with Loop.create(other, CONFIG, warm_up=False) as copy:
+        copy.import_decisions(out)  # closing the loop keeps a snapshot
+    found = verify_loop(other)
+    assert (found.decisions, found.snapshots, found.n_differences) == (0, 1, 0)
+    assert not found.passed
+    assert str(found) == (
+        f"No decision of 'offers' could be compared. Positions 2 to {found.last} of 'offers': no "
+        "difference in 0 trainings and 1 snapshot. The log has none that the loop has made."
+    )
 
 
 def test_contexts_can_be_erased_after_the_first_model_was_put_back(loop: Loop) -> None:
