@@ -142,7 +142,7 @@ def erase(
     given = {} if value is None else {"value": _read_value(value)}
     with Loop.open(url, name, warm_up=False, learner=False) as loop:
         n = loop.erase(ids or None, column=column, **given)
-    console.print(f"{n:,} contexts were erased.", highlight=False)
+    console.print(f"Erased contexts: {n:,}.", highlight=False)
 
 
 @loop_app.command("backup")
