@@ -7,8 +7,11 @@ from all of them (`anchor`), so that sums are exact also where b is large.
 
 from typing import NamedTuple
 
+import jax
 import jax.numpy as jnp
 from jax import Array
+
+from banditsrl.core.history import History
 
 
 class RewardScale(NamedTuple):
@@ -28,6 +31,20 @@ class RewardScale(NamedTuple):
 def empty_scale() -> RewardScale:
     """Return the scale before the first reward."""
     return RewardScale(*jnp.zeros((4,), dtype=jnp.float64))
+
+
+def cover_history(scale: RewardScale, history: History) -> RewardScale:
+    """Return the scale of all rounds of a history, if the given one counts fewer.
+
+    It does after an older version of a model was put back, and after a change was noticed.
+    """
+    anchor = jnp.where(scale.n > 0, scale.anchor, history.rewards[0])
+    n = history.n.astype(jnp.float64)
+    happened = jnp.arange(history.capacity) < history.n
+    mean = jnp.where(happened, history.rewards - anchor, 0.0).sum() / jnp.maximum(n, 1.0)
+    squares = jnp.where(happened, (history.rewards - anchor - mean) ** 2, 0.0).sum()
+    whole = RewardScale(n, anchor, mean, squares)
+    return jax.tree.map(lambda new, old: jnp.where(n > scale.n, new, old), whole, scale)
 
 
 def subtract_anchor(scale: RewardScale, reward: Array) -> tuple[RewardScale, Array]:
