@@ -7,7 +7,6 @@ from all of them (`anchor`), so that sums are exact also where b is large.
 
 from typing import NamedTuple
 
-import jax
 import jax.numpy as jnp
 from jax import Array
 
@@ -43,8 +42,9 @@ def cover_history(scale: RewardScale, history: History) -> RewardScale:
     happened = jnp.arange(history.capacity) < history.n
     mean = jnp.where(happened, history.rewards - anchor, 0.0).sum() / jnp.maximum(n, 1.0)
     squares = jnp.where(happened, (history.rewards - anchor - mean) ** 2, 0.0).sum()
-    whole = RewardScale(n, anchor, mean, squares)
-    return jax.tree.map(lambda new, old: jnp.where(n > scale.n, new, old), whole, scale)
+    whole = (n, anchor, mean, squares)
+    pairs = zip(whole, scale, strict=True)
+    return RewardScale(*(jnp.where(n > scale.n, new, old) for new, old in pairs))
 
 
 def subtract_anchor(scale: RewardScale, reward: Array) -> tuple[RewardScale, Array]:
