@@ -12,7 +12,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +25,7 @@ CONFIG = """name: offers
 actions: [red, green]
 columns: {{age: number}}
 policy: {policy}
+settings: {settings}
 spare_actions: 0
 reward: {{range: [0, 1], wait: 5, default: 0}}
 """
@@ -122,10 +123,12 @@ class ServerProcess:
 
 
 @contextlib.contextmanager
-def run_servers(folder: Path, url: str, *, n: int, policy: str) -> Iterator[list[ServerProcess]]:
+def run_servers(
+    folder: Path, url: str, *, n: int, policy: str, settings: Mapping[str, Any] | None = None
+) -> Iterator[list[ServerProcess]]:
     """Run servers of one loop while the block runs."""
     config = folder / "offers.yaml"
-    config.write_text(CONFIG.format(policy=policy))
+    config.write_text(CONFIG.format(policy=policy, settings=json.dumps(settings or {})))
     launcher = Launcher(folder)
     servers = [ServerProcess(launcher, config, url, replica) for replica in range(n)]
     try:

@@ -8,6 +8,7 @@ from banditsrl import errors
 
 BUILT_IN = {
     "InvalidArgument": ValueError,
+    "MissingArgument": ValueError,
     "InvalidType": TypeError,
     "UnknownName": ValueError,
     "InvalidProblem": ValueError,

@@ -9,6 +9,18 @@ class InvalidArgument(BanditSRLError, ValueError):
     """An argument has a value outside its rule; the message names argument, rule and value."""
 
 
+class MissingArgument(InvalidArgument):
+    """An argument that may be left out elsewhere is needed here.
+
+    Attributes:
+        argument: Name of the argument; the command line adds the option that sets it.
+    """
+
+    def __init__(self, message: str, argument: str = "") -> None:
+        super().__init__(message)
+        self.argument = argument
+
+
 class InvalidType(BanditSRLError, TypeError):
     """An argument has the wrong type."""
 

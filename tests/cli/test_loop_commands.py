@@ -74,12 +74,10 @@ def test_a_backup_is_a_whole_store(store: Path, tmp_path: Path) -> None:
 def test_contexts_are_erased_by_value_or_by_id(store: Path, tmp_path: Path) -> None:
     copy = tmp_path / "copy.db"
     run("backup", str(store), "--out", str(copy))
-    assert (
-        run("erase", str(copy), "--column", "age", "--value", "0.4") == "1 contexts were erased.\n"
-    )
+    assert run("erase", str(copy), "--column", "age", "--value", "0.4") == "Erased contexts: 1.\n"
     with Loop.open(copy, warm_up=False) as loop:
         ids = [loop.decide({"age": 0.9}).id for _ in range(2)]
-    assert run("erase", str(copy), *ids) == "2 contexts were erased.\n"
+    assert run("erase", str(copy), *ids) == "Erased contexts: 2.\n"
 
 
 def test_a_version_that_is_not_there_is_not_put_back(store: Path, tmp_path: Path) -> None:

@@ -1,5 +1,7 @@
 """The program around the commands: its version, its errors, and how it ends."""
 
+import pickle
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -50,6 +52,35 @@ def test_every_error_is_one_line_of_one_style(
     shown = capsys.readouterr().err
     assert shown.startswith(sentence)
     assert shown.count("\n") == 1
+
+
+CONFIG = {"actions": ["red", "green"], "columns": {"age": "number"}, "policy": "linucb-disjoint"}
+
+
+def test_the_option_that_is_missing_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    store, table = str(tmp_path / "two.db"), tmp_path / "table.csv"
+    for name in ("first", "second"):
+        banditsrl.Loop.create(store, {"name": name, **CONFIG}, warm_up=False).close()
+    table.write_text("size,kind\n1,a\n2,b\n")
+    for words, option in (
+        (["loop", "verify", store], "--name NAME"),
+        (["evaluate", store, "--target", "uniform"], "--loop NAME"),
+        (["run", str(table), "linucb", "--horizon", "5"], "--set label=COLUMN"),
+    ):
+        assert run(monkeypatch, *words) == 2
+        shown = capsys.readouterr().err
+        assert shown.endswith(f" ({option}).\n")
+        assert shown.count("\n") == 1
+
+
+def test_the_library_names_no_option(tmp_path: Path) -> None:
+    with pytest.raises(banditsrl.errors.MissingArgument) as refusal:
+        banditsrl.make_problem(str(tmp_path / "table.csv"))
+    assert str(refusal.value) == "label must name the column that holds the class, got none."
+    again = pickle.loads(pickle.dumps(refusal.value))  # noqa: S301 (made here)
+    assert (str(again), again.argument) == (str(refusal.value), "label")
 
 
 def test_without_a_command_the_help_is_shown(

@@ -81,9 +81,35 @@ def test_an_import_is_learned_from_once(loop: Loop, tmp_path: Path, ending: str)
         )
 
 
+@pytest.mark.parametrize("ending", ["jsonl", "parquet"])
+def test_paused_and_retired_actions_are_so_in_the_loop_that_imports(
+    loop: Loop, tmp_path: Path, ending: str
+) -> None:
+    out = tmp_path / f"log.{ending}"
+    loop.add_action("pink")
+    loop.pause_action("green")
+    loop.retire_action("red")
+    loop.export(out)
+    config = {**CONFIG, "actions": ["green", "red", "grey"]}
+    with Loop.create(tmp_path / "other.db", config, warm_up=False) as other:
+        assert other.import_decisions(out) == 12
+        states = {"green": "paused", "red": "retired", "grey": "active"}
+        assert {each["name"]: each["state"] for each in other.actions()} == states
+        assert other.decide({"age": 0.5}).available == ("grey",)
+        other.resume_action("green")
+        assert other.import_decisions(out) == 0  # again: nothing is refused
+    with Loop.create(tmp_path / "two.db", CONFIG, warm_up=False) as two:
+        with pytest.raises(Conflict, match="'green' is the last active one, so it must stay"):
+            two.import_decisions(out)
+        assert two.status()["position"] == 1  # nothing was written
+
+
 def test_a_wrong_import_is_refused_before_anything_is_written(loop: Loop, tmp_path: Path) -> None:
     out = tmp_path / "log.jsonl"
     good = {"id": "new", "context": {}, "action": "red", "reward": 1.0}
+    out.write_text(json.dumps({**good, "inactive": {"red": "gone"}}) + "\n")
+    with pytest.raises(InvalidArgument, match="inactive must be one of paused, retired, got 'gon"):
+        loop.import_decisions(out)
     out.write_text(json.dumps(good) + "\n" + json.dumps({**good, "action": "pink"}) + "\n")
     with pytest.raises(NotFound, match="no action named 'pink'; add it before"):
         loop.import_decisions(out)
@@ -120,14 +146,29 @@ def test_an_erased_context_is_gone_and_what_was_learned_stays(loop: Loop, path: 
 def test_a_verification_that_checks_nothing_is_no_pass(loop: Loop, path: Path) -> None:
     loop.erase(["id 0"])
     found = verify_loop(path)
-    assert (found.checked, found.n_differences, found.passed) == (0, 0, False)
+    assert (found.decisions, found.snapshots, found.n_differences) == (0, 0, 0)
+    assert not found.passed
     assert str(found) == (
-        f"Nothing could be verified of 'offers'. {found.first} of {found.last} positions could not "
-        f"be checked: contexts were erased up to position {found.erased}."
+        f"No decision of 'offers' could be compared. {found.first} of {found.last} positions could "
+        f"not be checked: contexts were erased up to position {found.erased}."
     )
     result = CliRunner().invoke(app, ["loop", "verify", str(path), "--quiet"])
     assert result.exit_code == 1
-    assert "Nothing could be verified of 'offers'." in result.stdout
+    assert "No decision of 'offers' could be compared." in result.stdout
+
+
+def test_a_snapshot_alone_is_no_pass(loop: Loop, tmp_path: Path) -> None:
+    out, other = tmp_path / "log.jsonl", tmp_path / "other.db"
+    loop.export(out)
+    with Loop.create(other, CONFIG, warm_up=False) as copy:
+        copy.import_decisions(out)  # closing the loop keeps a snapshot
+    found = verify_loop(other)
+    assert (found.decisions, found.snapshots, found.n_differences) == (0, 1, 0)
+    assert not found.passed
+    assert str(found) == (
+        f"No decision of 'offers' could be compared. Positions 2 to {found.last} of 'offers': no "
+        "difference in 0 trainings and 1 snapshot. The log has none that the loop has made."
+    )
 
 
 def test_contexts_can_be_erased_after_the_first_model_was_put_back(loop: Loop) -> None:

@@ -1,6 +1,7 @@
 """Do servers keep what they acknowledged when they are killed? Short runs of the benchmarks."""
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -39,6 +40,14 @@ def test_a_server_with_a_file_is_killed(compiled: Path) -> None:
     printed = run(compiled, "kill_serve.py", "--store", "sqlite", "--kills", "2")
     assert printed.startswith("2 kills with SIGKILL")
     check(printed)
+
+
+def test_a_server_is_killed_while_it_publishes_models(compiled: Path) -> None:
+    words = ("--publications", "--kills", "3", "--clients", "1")
+    printed = run(compiled, "kill_serve.py", *words)  # it fails if kills were not near
+    check(printed)
+    assert re.search(r"^[1-9]\d* models were published", printed, re.MULTILINE)
+    assert re.search(r"decisions, [1-9]\d* trainings? and", printed)
 
 
 @pytest.mark.usefixtures("postgres_programs")

@@ -165,4 +165,4 @@ def test_without_a_snapshot_nothing_is_compared_with_rows_that_are_gone(
     with open_replay(copy) as replay:
         found = replay.verify()
     assert (found.passed, found.n_differences) == (False, 0)
-    assert str(found).startswith("Nothing could be verified of 'offers'.")
+    assert str(found).startswith("No decision of 'offers' could be compared. ")

@@ -157,7 +157,7 @@ def test_a_loop_is_chosen_by_its_name(tmp_path: Path) -> None:
             loop.reward(loop.decide({"age": 1.0}).id, float(len(name)))
             loop.flush()
     with pytest.raises(
-        InvalidArgument, match="name must be given unless the store has exactly one"
+        InvalidArgument, match="loop must be given unless the store has exactly one"
     ):
         Log.read(path).collect()
     log = Log.read(path, loop="second")

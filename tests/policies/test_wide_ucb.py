@@ -178,6 +178,28 @@ def test_the_scaling_settles_after_the_first_rounds_unless_it_is_wrong(disjoint:
 
 
 @in_float64
+@pytest.mark.parametrize("n_known", [0, 80])
+def test_a_version_that_was_put_back_learns_all_rounds_at_the_next_phase_end(
+    disjoint: WideUCB, n_known: int
+) -> None:
+    """It is right about the rewards, too, and later rewards are counted from the same anchor."""
+    rounds = [(x, a, 7.0 + y) for x, a, y in draw_stream(160, shift=0)]
+    learn, refresh = banditsrl.compiled(disjoint).learn, banditsrl.compiled(disjoint).refresh
+    state = disjoint.init(KEY)
+    if n_known:
+        state = refresh(*learn_rounds(disjoint, rounds[:n_known]), KEY)
+    state = refresh(state, learn_rounds(disjoint, rounds[:150])[1], KEY)
+    for x, a, y in rounds[150:]:
+        state = learn(state, x, a, y)
+    check_statistics(disjoint, state, rounds)
+    rewards = np.array([y for _, _, y in rounds])
+    assert state.rewards.n == 160
+    np.testing.assert_allclose(state.rewards.anchor, rewards[0], rtol=1e-12)
+    np.testing.assert_allclose(state.rewards.mean, rewards.mean() - rewards[0], rtol=1e-9)
+    np.testing.assert_allclose(state.rewards.deviation, rewards.std(), rtol=1e-9)
+
+
+@in_float64
 def test_a_column_that_varies_late_is_noticed(disjoint: WideUCB) -> None:
     rounds = draw_stream(400, shift=100)
     learn, refresh = banditsrl.compiled(disjoint).learn, banditsrl.compiled(disjoint).refresh

@@ -133,6 +133,23 @@ def test_an_administrator_changes_actions_and_the_mode(service: Any) -> None:
     assert client.get("/v1/status").json()["pinned"] is False
 
 
+def test_an_administrator_erases_contexts(service: Any) -> None:
+    client, loop = service.client, service.loop
+    made = [loop.decide({"age": 77.5, "country": "fr"}).id for _ in range(2)]
+    other = loop.decide({"age": 33.0}).id
+    assert client.post("/v1/erase", json={"ids": made[:1]}).json() == {
+        "loop": "offers",
+        "done": "Erased contexts: 1.",
+        "erased": 1,
+    }
+    assert client.post("/v1/erase", json={"column": "age", "value": 77.5}).json()["erased"] == 1
+    assert [dict(loop.decision(each).context) for each in (*made, other)] == [{}, {}, {"age": 33.0}]
+    empty = loop.decide({"age": 33.0, "country": None}).id
+    answer = client.post("/v1/erase", json={"column": "country", "value": None}).json()
+    assert answer["erased"] >= 1  # a context without the column has no value in it, either
+    assert loop.decision(empty).context == {}
+
+
 def read_metrics(client: Any) -> dict[str, float]:
     lines = client.get("/metrics").text.splitlines()
     pairs = [line.rpartition(" ") for line in lines if line and not line.startswith("#")]

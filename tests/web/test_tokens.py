@@ -32,6 +32,7 @@ ADMIN = [
     ("POST", "/v1/models/0/promote", None),
     ("POST", "/v1/models/resume", None),
     ("POST", "/v1/mode", {"mode": "frozen"}),
+    ("POST", "/v1/erase", {"ids": ["nobody"]}),
 ]
 ALL = {"decide": [DECIDE], "reward": [REWARD], "read": READ, "admin": ADMIN}
 

@@ -101,7 +101,7 @@ def replay(url: Url, name: LoopName = None, quiet: Quiet = False, as_json: AsJso
 def verify(url: Url, name: LoopName = None, quiet: Quiet = False, as_json: AsJson = False) -> None:
     """Compute every decision and every training again, and compare them bit for bit.
 
-    The exit status is 1 if something differs, and also if there was nothing that could be compared.
+    The exit status is 1 if something differs, and also if no decision could be compared.
     """
     with _open_replay(url, name) as opened:
         found = opened.verify(progress=None if quiet else show_progress)
@@ -142,7 +142,7 @@ def erase(
     given = {} if value is None else {"value": _read_value(value)}
     with Loop.open(url, name, warm_up=False, learner=False) as loop:
         n = loop.erase(ids or None, column=column, **given)
-    console.print(f"{n:,} contexts were erased.", highlight=False)
+    console.print(f"Erased contexts: {n:,}.", highlight=False)
 
 
 @loop_app.command("backup")

@@ -14,7 +14,7 @@ import typer
 from typer.core import TyperGroup
 
 from banditsrl.cli.console import print_message
-from banditsrl.errors import BanditSRLError
+from banditsrl.errors import BanditSRLError, MissingArgument
 from banditsrl.version import VERSION
 
 WRONG, STOPPED = 2, 130
@@ -26,6 +26,10 @@ USAGE_ERROR: Any = typer.BadParameter.__bases__[0]
 NOT_A_NUMBER = re.compile(r"Invalid value for '(--[\w-]+)'.*\bvalid (integer|float|number)\b.*")
 NUMBERS = {"integer": "a whole number", "float": "a number", "number": "a number"}
 """How parsers say that an option is not a number, and how we say it."""
+
+
+OPTIONS = {"label": "--set label=COLUMN", "name": "--name NAME", "loop": "--loop NAME"}
+"""Which option gives an argument that the library misses."""
 
 
 class Program(TyperGroup):
@@ -45,13 +49,19 @@ def run_program(app: typer.Typer) -> None:
     try:
         status = app(prog_name="banditsrl", standalone_mode=False)
     except BanditSRLError as error:
-        print_message(str(error), error=True)
+        print_message(add_option(error), error=True)
         raise SystemExit(WRONG) from None
     except USAGE_ERROR as error:
         raise SystemExit(_explain_usage(error)) from None
     finally:
         gc.freeze()  # spares the interpreter a collection of half a million objects at exit
     raise SystemExit(status if isinstance(status, int) else 0)
+
+
+def add_option(error: BanditSRLError) -> str:
+    """Return the sentence of an error, with the option that mends it if something is missing."""
+    option = OPTIONS.get(error.argument) if isinstance(error, MissingArgument) else None
+    return f"{str(error).rstrip('.')} ({option})." if option else str(error)
 
 
 def print_version(wanted: bool) -> None:

@@ -34,7 +34,7 @@ def open_version(
     """
     store = open_store(url, create=False)
     try:
-        config = find_config(store, loop)
+        config = find_config(store, loop, argument="loop")
         programs = Programs(config)
         shelf = ModelShelf(store, config.name, programs)
         state = shelf.find_model(count("version", version, 0), None)

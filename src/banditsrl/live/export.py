@@ -2,7 +2,8 @@
 
 A file ends in .jsonl (one JSON object per line) or in .parquet. A row has the id, the time, the
 context, the available actions, the action, the pmf that it was drawn from, the certificate, whether
-it was an audit, the model version, and the reward once it counts.
+it was an audit, the model version, and the reward once it counts. Every row also names the actions
+that are paused or retired at the time of the export, for the loop that imports it.
 """
 
 import json
@@ -13,7 +14,10 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 from banditsrl.core.files import write_file
 from banditsrl.errors import InvalidArgument
 from banditsrl.live.decision_rows import SELECT, SETTLED, DecisionRow, to_decision
+from banditsrl.live.encoder import ACTIVE
 from banditsrl.live.log_reader import BATCH
+from banditsrl.live.loop_opening import find_config
+from banditsrl.live.loop_queries import read_revision
 from banditsrl.live.loop_store import LoopStore
 
 if TYPE_CHECKING:
@@ -34,6 +38,8 @@ def export_decisions(store: LoopStore, loop: str, path: Path) -> int:
 
 def iterate_rows(store: LoopStore, loop: str) -> Iterator[dict[str, Any]]:
     """Go through all decisions, in the order of the log, as plain values."""
+    actions = read_revision(store, find_config(store, loop))["actions"]
+    inactive = {each.name: each.state for each in actions.values() if each.state != ACTIVE}
     position = 0
     rows: list[tuple[Any, ...]] = [()] * BATCH
     while len(rows) == BATCH:
@@ -44,7 +50,7 @@ def iterate_rows(store: LoopStore, loop: str) -> Iterator[dict[str, Any]]:
         for values in rows:
             row = DecisionRow(*values)
             position = row.position
-            yield describe_row(row, loop)
+            yield {**describe_row(row, loop), "inactive": inactive}
 
 
 def describe_row(row: DecisionRow, loop: str) -> dict[str, Any]:
@@ -104,7 +110,7 @@ def _write_lines(stream: BinaryIO, store: LoopStore, loop: str) -> int:
     return n
 
 
-NESTED = ("context", "available", "pmf", "certificate")
+NESTED = ("context", "available", "pmf", "certificate", "inactive")
 """Columns that are JSON text in Parquet, since their names differ from row to row."""
 
 

@@ -11,38 +11,23 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from banditsrl.arguments import count
 from banditsrl.errors import InvalidArgument, InvalidType
 from banditsrl.live.decide_requests import read_item, read_request, read_requests
-from banditsrl.live.encoder import plain_context
-from banditsrl.live.erasure import check_column, find_subject
 from banditsrl.live.export import export_decisions
-from banditsrl.live.loop_changes import add_action_change, promote_model, set_settings
-from banditsrl.live.loop_config import (
-    MODES,
-    LoopConfig,
-    RewardRule,
-    check_name,
-    check_word,
-    read_config,
-)
+from banditsrl.live.loop_config import LoopConfig, RewardRule, check_name, read_config
 from banditsrl.live.loop_engine import Clock, LoopEngine, closing_on_error
+from banditsrl.live.loop_manager import LoopManager
 from banditsrl.live.loop_opening import Progress, create_loop, find_config
-from banditsrl.live.loop_queries import find_decision
-from banditsrl.live.loop_reader import LoopReader
 from banditsrl.live.programs import Programs
 from banditsrl.live.records import Decision, Settlement
 from banditsrl.live.reward_rules import add_activation, add_reward
 from banditsrl.live.store_address import open_store
 
-NOT_GIVEN: Any = object()
-"""Stands for an argument that was left out, where None is a value."""
-
 REWARD_FIELDS = ("id", "value", "key")
 """What an item of a batch of rewards may have."""
 
 
-class Loop(LoopReader):
+class Loop(LoopManager):
     """One learning problem in an application: its decisions, its rewards and what it has learned.
 
     Use `Loop.create` once, and `Loop.open` afterwards; `close` it, or use it in a `with` block.
@@ -193,84 +178,6 @@ class Loop(LoopReader):
         check_name("id", id)
         now = self._engine.clock()
         return self._engine.write(partial(add_activation, rule=self.config.reward, id=id, time=now))
-
-    # Changes.
-
-    def add_action(self, name: str, columns: Mapping[str, Any] | None = None) -> None:
-        """Add an action in a spare slot."""
-        plain = plain_context(columns or {})
-        self._engine.encoder.check_action_columns(plain)
-        self._change_action("add", name, columns=plain)
-
-    def pause_action(self, name: str) -> None:
-        """Play an action no more until it is resumed."""
-        self._change_action("pause", name)
-
-    def resume_action(self, name: str) -> None:
-        """Play a paused action again."""
-        self._change_action("resume", name)
-
-    def retire_action(self, name: str) -> None:
-        """Play an action no more, for ever; its name and its slot are not used again."""
-        self._change_action("retire", name)
-
-    def _change_action(self, verb: str, name: str, **rest: Any) -> None:
-        change = {"change": verb, "name": check_name("action", name), **rest}
-        now = self._engine.clock()
-        self._engine.change(partial(add_action_change, config=self.config, change=change, time=now))
-
-    def set_mode(self, mode: str) -> None:
-        """Change the mode."""
-        settings = {"mode": check_word("mode", mode, MODES)}
-        now = self._engine.clock()
-        self._engine.change(partial(set_settings, settings=settings, time=now))
-
-    def promote(self, version: int, *, evidence: Mapping[str, Any] | None = None) -> None:
-        """Put an older version of the model back; nothing is trained until `resume`.
-
-        Args:
-            version: The version that decides from now on.
-            evidence: What speaks for it, which is written into the log beside it; see
-                `evaluation.loop_promotion`.
-        """
-        shelf, now = self._engine.shelf, self._engine.clock()
-        wanted = count("version", version, 0)
-        change = partial(promote_model, version=wanted, settings=shelf.settings, evidence=evidence)
-        self._engine.change(partial(change, time=now))
-
-    def resume(self) -> None:
-        """Train again after `promote`.
-
-        The next training starts at once, and learns all rounds of the log again, those before the
-        `promote` included. Until it is published, the version that was put back decides.
-        """
-        now, settings = self._engine.clock(), {"pinned": False, "anew": True}
-        self._engine.change(partial(set_settings, settings=settings, time=now))
-
-    def erase(
-        self,
-        ids: Iterable[str] | None = None,
-        *,
-        column: str | None = None,
-        value: Any = NOT_GIVEN,
-    ) -> int:
-        """Erase the contexts of decisions, by their ids or by the value of a column.
-
-        What was learned from them stays. Returns how many contexts were erased. An id or a column
-        that the loop does not know is refused, and nothing is erased.
-        """
-        if (ids is None) == (column is None):
-            given = "neither" if ids is None else "both"
-            raise InvalidArgument(f"one of ids and column must be given, got {given}.")
-        if isinstance(ids, str):
-            raise InvalidType(f"ids must be a list of ids, got the string {ids!r}.")
-        if column is not None and value is NOT_GIVEN:
-            raise InvalidArgument(f"value must be given with a column, got only {column!r}.")
-        if column is not None:
-            check_column(self._engine.config, column)
-            return self._engine.erase(find_subject(self._engine.store, self.name, column, value))
-        found = [find_decision(self._engine.store, self.name, each).id for each in ids or ()]
-        return self._engine.erase(found)
 
     # Its life.
 

@@ -4,7 +4,7 @@ Rows come from an exported file, or from any file with `id`, `context`, `action`
 are written into the log with their own times and laws, and learned in their order. A row whose id
 is known already is skipped, so an import that was interrupted can be started again. A row whose
 `status` says that it waits for its reward, or is deferred, goes on doing so; any other row without
-a reward is closed.
+a reward is closed. Actions that were paused or retired in the other loop are so in this one.
 """
 
 from collections.abc import Mapping
@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from banditsrl.arguments import real
-from banditsrl.errors import InvalidArgument, NotFound
+from banditsrl.errors import InvalidArgument, InvalidType, NotFound
 from banditsrl.live.decide_requests import read_request
 from banditsrl.live.decision_rows import (
     DEFERRED,
@@ -24,12 +24,23 @@ from banditsrl.live.decision_rows import (
     write_json,
     write_json_in_order,
 )
-from banditsrl.live.encoder import RETIRED, ActionEntry, ActionTable, Encoder
+from banditsrl.live.encoder import (
+    PAUSED,
+    RETIRED,
+    ActionEntry,
+    ActionTable,
+    Encoder,
+    change_actions,
+)
 from banditsrl.live.ledger import Ledger
-from banditsrl.live.loop_config import LoopConfig
+from banditsrl.live.loop_config import LoopConfig, check_word
 
 IMPORTED = "import"
 """Mode of a decision that was made elsewhere."""
+
+
+CHANGES = {PAUSED: "pause", RETIRED: "retire"}
+"""What brings an active action into a state."""
 
 
 class LogImporter:
@@ -42,12 +53,28 @@ class LogImporter:
                 "the columns that actions had."
             )
         self._config, self._table, self._encoder = config, table, Encoder(config)
+        self._inactive: Mapping[str, str] = {}  # states of actions in the other loop
+
+    def changes(self) -> list[dict[str, Any]]:
+        """Return the changes of actions that follow from the rows that were read.
+
+        They are refused as a whole if no action would stay active. Actions that this loop does not
+        have are left out.
+        """
+        table, found = self._table, []
+        for name, state in self._inactive.items():
+            if name in table and table[name].state not in (state, RETIRED):
+                change = {"change": CHANGES[state], "name": name}
+                table = change_actions(table, change, self._config.n_slots)
+                found.append(change)
+        return found
 
     def read(self, row: Mapping[str, Any]) -> tuple[DecisionRow, float | None]:
         """Return a row as a decision, and its reward if it has one; a wrong row is refused."""
         for name in ("id", "context", "action"):
             if name not in row:
                 raise InvalidArgument(f"An imported row must have {name}, got {sorted(row)}.")
+        self._inactive = _read_inactive(row.get("inactive") or {})
         request = read_request(row["context"] or {}, id=row["id"])
         action = self._find(row["action"])
         present = [entry for entry in self._table.values() if entry.state != RETIRED]
@@ -102,6 +129,14 @@ class LogImporter:
         if name not in self._table:
             raise NotFound(f"There is no action named {name!r}; add it before the import.")
         return self._table[name]
+
+
+def _read_inactive(states: Any) -> Mapping[str, str]:
+    if not isinstance(states, Mapping):
+        raise InvalidType(f"inactive must give states by action, got {states!r}.")
+    for state in states.values():
+        check_word("inactive", state, tuple(CHANGES))
+    return states
 
 
 def import_rows(

@@ -22,7 +22,7 @@ from banditsrl.live.learner import Learner
 from banditsrl.live.ledger import Ledger, Stale
 from banditsrl.live.log_import import LogImporter, import_rows
 from banditsrl.live.log_reader import read_position
-from banditsrl.live.loop_changes import end_training
+from banditsrl.live.loop_changes import add_action_change, end_training
 from banditsrl.live.loop_config import LoopConfig
 from banditsrl.live.loop_opening import Progress, catch_up, count_opening
 from banditsrl.live.loop_queries import find_decision, read_revision
@@ -185,9 +185,13 @@ class LoopEngine:
         """Learn from decisions in a file, and return how many were new; see `log_import`."""
         importer, n = LogImporter(self.config, self.fold.actions), 0
         rows = [importer.read(row) for row in read_export(path)]
+        changes = importer.changes()
         for first in range(0, len(rows), IMPORTED_AT_ONCE):
             some = rows[first : first + IMPORTED_AT_ONCE]
             n += self._writer.write(partial(import_rows, rows=some, time=self.clock()))
+        for change in changes:
+            apply = partial(add_action_change, config=self.config, change=change)
+            self._writer.write(partial(apply, time=self.clock()))
         self.flush()
         return n
 

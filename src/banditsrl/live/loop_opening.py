@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 
-from banditsrl.errors import Conflict, InvalidArgument, NotFound
+from banditsrl.errors import Conflict, MissingArgument, NotFound
 from banditsrl.live.decision_rows import write_json_in_order
 from banditsrl.live.fold import Fold, ModelSource
 from banditsrl.live.log_reader import iterate_changes, read_position
@@ -53,13 +53,17 @@ def list_loops(store: LoopStore) -> list[str]:
         return [name for (name,) in cursor.execute("SELECT name FROM loops ORDER BY name")]
 
 
-def find_config(store: LoopStore, name: str | None) -> LoopConfig:
-    """Return the configuration of a loop; without a name there must be only one."""
+def find_config(store: LoopStore, name: str | None, *, argument: str = "name") -> LoopConfig:
+    """Return the configuration of a loop; without a name there must be only one.
+
+    `argument` is what the caller calls the name, for the message if it is missing.
+    """
     names = list_loops(store)
     if name is None and len(names) != 1:
-        raise InvalidArgument(
-            f"name must be given unless the store has exactly one loop, got the loops {names} "
-            "(on the command line: --name NAME)."
+        raise MissingArgument(
+            f"{argument} must be given unless the store has exactly one loop, got the loops "
+            f"{names}.",
+            argument,
         )
     chosen = names[0] if name is None else name
     with store.read() as cursor:

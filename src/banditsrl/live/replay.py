@@ -51,14 +51,9 @@ class Verification:
     erased: int = 0  # position of the last erasure; what was before cannot be compared
 
     @property
-    def checked(self) -> int:
-        """How many things were computed again and compared."""
-        return self.decisions + self.trainings + self.snapshots
-
-    @property
     def passed(self) -> bool:
-        """Whether something was compared, and everything is the same, bit for bit."""
-        return self.n_differences == 0 and self.checked > 0
+        """Whether decisions were compared, and everything is the same, bit for bit."""
+        return self.n_differences == 0 and self.decisions > 0
 
     def note(self, difference: str) -> None:
         """Add a difference."""
@@ -67,17 +62,16 @@ class Verification:
             self.differences.append(difference)
 
     def __str__(self) -> str:
+        found = _count(self.n_differences, "difference") if self.n_differences else "no difference"
+        rest = f"{_count(self.trainings, 'training')} and {_count(self.snapshots, 'snapshot')}"
+        where = f"Positions {self.first + 1:,} to {self.last:,} of {self.loop!r}: {found} in "
         reasons = self._reasons()
-        if not self.checked:
-            why = " ".join(reasons) or "There are no decisions in the log that it could be about."
-            return f"Nothing could be verified of {self.loop!r}. {why}"
-        found = f"{self.n_differences:,} differences" if self.n_differences else "no difference"
-        compared = (
-            f"Positions {self.first + 1:,} to {self.last:,} of {self.loop!r}: {found} in "
-            f"{_count(self.decisions, 'decision')}, {_count(self.trainings, 'training')} and "
-            f"{_count(self.snapshots, 'snapshot')}."
-        )
-        return " ".join([compared, *reasons])
+        if self.decisions:
+            return " ".join([f"{where}{_count(self.decisions, 'decision')}, {rest}.", *reasons])
+        compared = [f"No decision of {self.loop!r} could be compared."]
+        if self.trainings or self.snapshots:
+            compared.append(f"{where}{rest}.")
+        return " ".join([*compared, *(reasons or ["The log has none that the loop has made."])])
 
     def _reasons(self) -> list[str]:
         """Say what could not be compared, and why."""

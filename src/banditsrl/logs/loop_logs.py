@@ -70,7 +70,7 @@ class StoredRounds:
     def _config(self) -> LoopConfig:
         store = open_store(self.url, create=False)
         try:
-            return find_config(store, self._options.loop)
+            return find_config(store, self._options.loop, argument="loop")
         finally:
             store.close()
 

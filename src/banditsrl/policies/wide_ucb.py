@@ -15,7 +15,8 @@ heuristic, far below the theoretical scale.
 Columns are scaled by a sample of `n_scaling` of the contexts seen so far. The scaling is fitted at
 every phase end up to that many rounds, and later only where it has become wrong: a column that was
 constant varies by now, or has moved or spread far beyond what was known. All rounds are then
-embedded again.
+embedded again. So they are if the state has not learned all of them, because an older version was
+put back, or because the policy was told to forget.
 """
 
 from dataclasses import KW_ONLY
@@ -52,7 +53,13 @@ from banditsrl.linear.blocks import (
 from banditsrl.numerics.precision import in_float64
 from banditsrl.policies.fitted_policy import FittedPolicy
 from banditsrl.representations.wide import Scaling, Wide
-from banditsrl.selection.reward_scale import RewardScale, add_reward, empty_scale, subtract_anchor
+from banditsrl.selection.reward_scale import (
+    RewardScale,
+    add_reward,
+    cover_history,
+    empty_scale,
+    subtract_anchor,
+)
 from banditsrl.selection.stacking import Stack, add_errors, empty_stack, fade, fit_weights
 
 SHIFT = 3.0
@@ -154,14 +161,15 @@ class WideUCB(FittedPolicy[WideState]):
     def refresh(self, state: WideState, history: History, key: Array) -> WideState:
         """Fit the weights; where the scaling is wrong, rescale and embed all rounds again."""
         del key
-        anchor = state.rewards.anchor
+        rewards = cover_history(state.rewards, history)
+        may_keep = state.is_scaled & (history.n > self.n_scaling) & (history.n <= state.rewards.n)
         learners = tuple(
-            self._refresh_learner(wide, learner, history, anchor, state.is_scaled)
+            self._refresh_learner(wide, learner, history, rewards.anchor, may_keep)
             for wide, learner in zip(self.wides, state.learners, strict=True)
         )
         return WideState(
             learners=learners,
-            rewards=state.rewards,
+            rewards=rewards,
             stack=fade(state.stack),
             weights=fit_weights(state.stack),
             is_scaled=state.is_scaled | (history.n > 0),
@@ -191,11 +199,11 @@ class WideUCB(FittedPolicy[WideState]):
         return tuple(wide.inputs for wide in self.wides)
 
     def _refresh_learner(
-        self, wide: Wide, learner: WideLearner, history: History, anchor: Array, is_scaled: Array
+        self, wide: Wide, learner: WideLearner, history: History, anchor: Array, may_keep: Array
     ) -> WideLearner:
         """Return one embedding at the end of a phase; V^-1 and theta are always recomputed."""
         found = self._fit_scaling(wide, history)
-        keeps = is_scaled & (history.n > self.n_scaling) & ~_is_wrong(learner.scaling, found)
+        keeps = may_keep & ~_is_wrong(learner.scaling, found)
 
         def scale_anew() -> WideLearner:
             return WideLearner(found, self._sum_history(wide.at(found), history, anchor))

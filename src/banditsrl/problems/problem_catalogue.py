@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from banditsrl.errors import InvalidArgument, InvalidType
+from banditsrl.errors import InvalidArgument, InvalidType, MissingArgument
 from banditsrl.problems.instance_files import read_problem
 from banditsrl.problems.labelled import TABLE_FORMATS, read_table
 from banditsrl.registry import Registry
@@ -37,9 +37,8 @@ def make_problem(name: str | Path, /, **settings: Any) -> Any:
     ending = Path(name).suffix.lower()
     if name not in PROBLEMS and ending in TABLE_FORMATS:
         if "label" not in settings:
-            raise InvalidArgument(
-                "label must name the column that holds the class, got none "
-                "(on the command line: --set label=COLUMN)."
+            raise MissingArgument(
+                "label must name the column that holds the class, got none.", "label"
             )
         return read_table(name, **settings)
     if name not in PROBLEMS and ending == ".json":

@@ -10,6 +10,8 @@ from typing import NamedTuple
 import jax.numpy as jnp
 from jax import Array
 
+from banditsrl.core.history import History
+
 
 class RewardScale(NamedTuple):
     """Running mean and variance of the rewards so far."""
@@ -28,6 +30,21 @@ class RewardScale(NamedTuple):
 def empty_scale() -> RewardScale:
     """Return the scale before the first reward."""
     return RewardScale(*jnp.zeros((4,), dtype=jnp.float64))
+
+
+def cover_history(scale: RewardScale, history: History) -> RewardScale:
+    """Return the scale of all rounds of a history, if the given one counts fewer.
+
+    It does after an older version of a model was put back, and after a change was noticed.
+    """
+    anchor = jnp.where(scale.n > 0, scale.anchor, history.rewards[0])
+    n = history.n.astype(jnp.float64)
+    happened = jnp.arange(history.capacity) < history.n
+    mean = jnp.where(happened, history.rewards - anchor, 0.0).sum() / jnp.maximum(n, 1.0)
+    squares = jnp.where(happened, (history.rewards - anchor - mean) ** 2, 0.0).sum()
+    whole = (n, anchor, mean, squares)
+    pairs = zip(whole, scale, strict=True)
+    return RewardScale(*(jnp.where(n > scale.n, new, old) for new, old in pairs))
 
 
 def subtract_anchor(scale: RewardScale, reward: Array) -> tuple[RewardScale, Array]:

@@ -106,6 +106,15 @@ class ModeBody(StrictBody, frozen=True, kw_only=True):
     loop: Name | None = None
 
 
+class EraseBody(StrictBody, frozen=True, kw_only=True):
+    """Whose contexts are erased: those of `ids`, or those with this `value` in a `column`."""
+
+    ids: Annotated[list[Name], Meta(min_length=1, max_length=BATCH)] | None = None
+    column: Name | None = None
+    value: Value | msgspec.UnsetType = msgspec.UNSET
+    loop: Name | None = None
+
+
 class LoopQuery(StrictBody, frozen=True, kw_only=True):
     """Which loop is meant."""
 
@@ -191,6 +200,12 @@ class DoneAnswer(msgspec.Struct, frozen=True):
 
     loop: str
     done: str
+
+
+class EraseAnswer(DoneAnswer, frozen=True):
+    """How many contexts were erased."""
+
+    erased: int
 
 
 Document = dict[str, Any]

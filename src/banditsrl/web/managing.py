@@ -1,9 +1,12 @@
-"""What can an administrator change? Actions, the version of the model, and the mode."""
+"""What can an administrator change? Actions, the model that decides, the mode and kept contexts.
+
+A loop refuses what does not fit, as it does for `banditsrl loop`.
+"""
 
 from collections.abc import Callable
 from typing import Annotated, Any
 
-from msgspec import Meta
+from msgspec import UNSET, Meta
 
 from banditsrl.web import bodies
 from banditsrl.web.operations import Call, Operation
@@ -65,17 +68,25 @@ def set_mode(call: Call) -> bodies.DoneAnswer:
     return bodies.DoneAnswer(loop.name, f"The mode is {body.mode}.")
 
 
+def erase(call: Call) -> bodies.EraseAnswer:
+    """Erase contexts."""
+    body: bodies.EraseBody = call.body
+    loop = call.loops.find(body.loop)
+    given = {} if body.value is UNSET else {"value": body.value}
+    n = loop.erase(body.ids, column=body.column, **given)
+    return bodies.EraseAnswer(loop.name, f"Erased contexts: {n:,}.", n)
+
+
 def _post(
     path: str,
     summary: str,
     run: Callable[[Call], bodies.DoneAnswer],
     body: Any = None,
     query: Any = None,
+    answer: type[bodies.DoneAnswer] = bodies.DoneAnswer,
 ) -> Operation:
     types = {"version": Version} if "{version}" in path else {}
-    return Operation(
-        "POST", path, "admin", summary, run, bodies.DoneAnswer, body, query, path_types=types
-    )
+    return Operation("POST", path, "admin", summary, run, answer, body, query, path_types=types)
 
 
 MANAGING = (
@@ -96,5 +107,12 @@ MANAGING = (
         query=bodies.LoopQuery,
     ),
     _post("/v1/mode", "Change the mode: learn, shadow or frozen.", set_mode, bodies.ModeBody),
+    _post(
+        "/v1/erase",
+        "Erase the contexts of decisions, by their ids or by the value of a column.",
+        erase,
+        bodies.EraseBody,
+        answer=bodies.EraseAnswer,
+    ),
 )
 """Everything that needs the scope `admin`."""
