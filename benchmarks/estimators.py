@@ -11,8 +11,10 @@ logs, and the problem is drawn anew for every 5 logs.
 Printed are the coverage of 95% intervals, the share of logs in which the anytime-valid interval,
 watched at every row, misses the true value at least once (Bernoulli rewards only, as Gaussian ones
 have no range), the root mean square errors, and in how many settings doubly robust has the smallest
-one. The difference is that of the greedy and the constant target. The tables are printed again
-after every five logs of each kind and size.
+one. Beside them is doubly robust with the true mean rewards as its model: no reward model can do
+better, so where another estimator wins against this one, it wins by trading bias for variance. The
+difference is that of the greedy and the constant target. The tables are printed again after every
+five logs of each kind and size.
 """
 
 import argparse
@@ -47,15 +49,16 @@ from banditsrl.estimation.always_intervals import (
     mirror_terms,
     value_wagers,
 )
-from banditsrl.estimation.estimators import ESTIMATORS, estimate
+from banditsrl.estimation.estimator_formulas import ESTIMATORS
+from banditsrl.estimation.estimators import estimate
 from banditsrl.estimation.paired_comparison import compare, difference_wagers, measure_disagreement
 from banditsrl.estimation.reward_models import fit_reward_model
-from banditsrl.estimation.row_folds import fold_of
 from banditsrl.estimation.target_terms import TargetTerms, make_terms
-from banditsrl.estimation.term_calibration import calibrate_terms
 
 LEVEL = 0.05
 LOGS_PER_PROBLEM = 5
+PERFECT = "dr, true means"
+"""Doubly robust with a reward model without error."""
 Row = dict[str, Any]
 
 
@@ -65,14 +68,17 @@ def judge_log(log: SimulatedLog, problem: Problem, truth: Row, setting: Row) -> 
     predictions = fitted.predict(log.batch)
     earlier = fitted.predict_from_earlier(log.batch)
     pmfs = {t: problem.target_pmf(t, log.batch.contexts) for t in TARGETS}
-    folds = fold_of(log.batch.rows, len(fitted.models))
     given = {"predictions": predictions, "earlier": earlier}
-    terms = {t: calibrate_terms(make_terms(log.batch, pmfs[t], **given), folds) for t in TARGETS}
+    terms = {t: make_terms(log.batch, pmfs[t], **given) for t in TARGETS}
+    means = problem.mean(log.batch.contexts)
     known = None
     if problem.is_bernoulli:
         known = KnownBounds(0.0, 1.0, LEAST_PROPENSITY[setting["logging"]])
     for target in TARGETS:
-        yield {**setting, "target": target, **judge_target(terms[target], truth[target], known)}
+        found = judge_target(terms[target], truth[target], known)
+        perfect = estimate("dr", make_terms(log.batch, pmfs[target], predictions=means)).value
+        found[PERFECT] = perfect - truth[target]
+        yield {**setting, "target": target, **found}
     apart = measure_disagreement(pmfs["greedy"], pmfs["constant"])
     found = judge_pair(terms["greedy"], terms["constant"], truth, known, apart)
     yield {**setting, "target": "difference", **found}
@@ -177,21 +183,48 @@ def coverage_table(rows: list[Row]) -> list[str]:
 
 
 def error_table(rows: list[Row]) -> tuple[list[str], dict[str, int]]:
-    """Return the lines of the table of errors, and how many settings each estimator wins."""
-    lines = ["| setting | " + " | ".join(ESTIMATORS) + " |", "|---" * (len(ESTIMATORS) + 1) + "|"]
-    wins = dict.fromkeys([*ESTIMATORS, "dr or switch-dr", "settings"], 0)
+    """Return the lines of the table of errors, and how many settings each estimator wins.
+
+    Doubly robust with the true means competes with the others in the place of "dr".
+    """
+    names = [*ESTIMATORS, PERFECT]
+    lines = ["| setting | " + " | ".join(names) + " |", "|---" * (len(names) + 1) + "|"]
+    wins = dict.fromkeys([*ESTIMATORS, "dr or switch-dr", PERFECT, "settings"], 0)
     values = [row for row in rows if row["target"] != "difference"]
     for label, some in group(values, "family", "logging", "target", "n").items():
         errors = {name: root_mean_square(some, name) for name in ESTIMATORS}
-        least = min(errors.values())
+        least, perfect = min(errors.values()), root_mean_square(some, PERFECT)
+        wins[PERFECT] += perfect <= min(e for name, e in errors.items() if name != "dr")
         best = [name for name, error in errors.items() if error <= least * (1 + 1e-12)]
         for name in best:
             wins[name] += 1
         wins["dr or switch-dr"] += bool({"dr", "switch-dr"} & set(best))
         wins["settings"] += 1
         cells = [f"**{e:.4f}**" if name in best else f"{e:.4f}" for name, e in errors.items()]
+        cells.append(f"{perfect:.4f}")
         lines.append(f"| {', '.join(map(str, label))} | " + " | ".join(cells) + " |")
     return lines, wins
+
+
+def ratio_table(rows: list[Row]) -> list[str]:
+    """Return the lines of a table of errors, as shares of that of "dr" (geometric means)."""
+    names = [name for name in [*ESTIMATORS, PERFECT] if name != "dr"]
+    lines = ["| settings | " + " | ".join(names) + " |", "|---" * (len(names) + 1) + "|"]
+    values = [row for row in rows if row["target"] != "difference"]
+    parts = {"all": values}
+    for key in ("family", "logging", "n"):
+        parts |= {str(label[0]): some for label, some in group(values, key).items()}
+    for label, some in parts.items():
+        settings = group(some, "family", "logging", "target", "n").values()
+        logs = {
+            name: [
+                math.log(root_mean_square(s, name) / root_mean_square(s, "dr")) for s in settings
+            ]
+            for name in names
+        }
+        cells = [f"{math.exp(np.mean(logs[name])):.2f}" for name in names]
+        lines.append(f"| {label} | " + " | ".join(cells) + " |")
+    return lines
 
 
 def main() -> None:
@@ -217,13 +250,14 @@ def main() -> None:
 def report(rows: list[Row], out: Path | None) -> None:
     """Print the tables of all rows so far, and write them to a file."""
     errors, wins = error_table(rows)
-    coverage = coverage_table(rows)
+    coverage, ratios = coverage_table(rows), ratio_table(rows)
     n_logs = len(rows) // (len(TARGETS) + 1)
     print(f"\n{n_logs} logs, coverage in %:\n", *coverage, "\nErrors:\n", *errors, sep="\n")
+    print("\nErrors as shares of that of dr:\n", *ratios, sep="\n")
     print(f"\nSettings with the smallest error: {wins}", flush=True)
     if out:
-        result = {"logs": n_logs, "coverage": coverage, "errors": errors, "wins": wins}
-        out.write_text(json.dumps(result, indent=1))
+        result = {"logs": n_logs, "coverage": coverage, "errors": errors, "ratios": ratios}
+        out.write_text(json.dumps({**result, "wins": wins}, indent=1))
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """How long does it take to read a large log, and how much memory? One process per format.
 
-    python benchmarks/read_logs.py [--rows 1000000] [--quick]
+    python benchmarks/read_logs.py [--rows 1000000] [--endings jsonl dsjson] [--quick]
 
 A log with ten columns, five actions and their laws is written in every format, and then read
 without being told anything about it: a first pass finds columns and actions, a second one yields
@@ -98,6 +98,7 @@ def main() -> int:
     """Write and read all formats, and print a table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=int, default=1_000_000, help="Rounds of the log.")
+    parser.add_argument("--endings", nargs="*", help="Endings of the formats; all if not given.")
     parser.add_argument("--quick", action="store_true", help=f"Only {QUICK_ROWS:,} rounds.")
     parser.add_argument("--read", help="Read one log and print what it took, as JSON.")
     arguments = parser.parse_args()
@@ -112,6 +113,8 @@ def main() -> int:
     print("|---|---|---|---|---|---|")
     with tempfile.TemporaryDirectory() as folder:
         for name, ending in ENDINGS.items():
+            if arguments.endings and ending not in arguments.endings:
+                continue
             path = Path(folder) / f"rounds.{ending}"
             start = time.perf_counter()
             log.write(path)

@@ -7,16 +7,9 @@ import pytest
 
 from banditsrl.errors import InvalidArgument, UnknownName
 from banditsrl.estimation.always_intervals import KnownBounds
-from banditsrl.estimation.estimators import (
-    ESTIMATORS,
-    SWITCH_QUANTILES,
-    choose_switch,
-    estimate,
-    estimator_terms,
-)
-from banditsrl.estimation.row_folds import fold_of
+from banditsrl.estimation.estimator_formulas import ESTIMATORS, SWITCH_QUANTILES, choose_switch
+from banditsrl.estimation.estimators import estimate, estimator_terms
 from banditsrl.estimation.target_terms import TargetTerms, make_terms
-from banditsrl.estimation.term_calibration import calibrate_terms
 from banditsrl.logs.log import LogBatch
 
 N, A = 60, 4
@@ -38,21 +31,24 @@ def random_rounds(seed: int) -> tuple[LogBatch, np.ndarray, np.ndarray]:
 
 def slow_estimate(name: str, batch: LogBatch, target: np.ndarray, q: np.ndarray, c: float) -> float:
     """Add up the published formula of an estimator, one round after the other."""
-    total, total_weight = 0.0, 0.0
+    total, corrections, weights = 0.0, 0.0, 0.0
     for i in range(N):
         a, r = int(batch.actions[i]), float(batch.rewards[i])
         w = float(target[i, a]) / float(batch.propensities[i])
         model = sum(float(target[i, b]) * float(q[i, b]) for b in range(A))
-        total_weight += w
+        weights += w
+        corrections += w * (r - float(q[i, a]))
         total += {
             "ips": w * r,
             "clipped-ips": min(w, c) * r,
             "snips": w * r,
             "dm": model,
-            "dr": model + w * (r - float(q[i, a])),
+            "dr": model,
             "switch-dr": model + (w * (r - float(q[i, a])) if w <= c else 0.0),
         }[name]
-    return total / (total_weight if name == "snips" else N)
+    if name == "dr":
+        return total / N + corrections / weights
+    return total / (weights if name == "snips" else N)
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -103,30 +99,34 @@ def test_a_model_without_error_is_trusted_and_a_wrong_one_is_not() -> None:
     assert choose_switch(terms._replace(rewards=r + 3.0 * (w == 20.0))) == math.inf
 
 
-def test_a_shift_changes_doubly_robust_as_if_it_were_in_the_predictions() -> None:
+def test_doubly_robust_does_not_change_with_a_constant_in_its_model() -> None:
     batch, target, q = random_rounds(5)
-    folds = fold_of(batch.rows, 4)
-    found = calibrate_terms(make_terms(batch, target, predictions=q), folds)
-    assert found.shifts is not None
-    moved = q.copy()
-    for i in range(N):
-        others = [j for j in range(N) if folds[j] != folds[i]]
-        w = [target[j, batch.actions[j]] / batch.propensities[j] for j in others]
-        e = [batch.rewards[j] - q[j, batch.actions[j]] for j in others]
-        shift = sum(a * b for a, b in zip(w, e, strict=True)) / sum(w)
-        assert found.shifts[i] == pytest.approx(shift, rel=1e-9)
-        moved[i] += shift
-    expected = slow_estimate("dr", batch, target, moved, math.inf)
-    assert estimate("dr", found).value == pytest.approx(expected, rel=1e-9)
-    for name in ("dm", "switch-dr", "ips"):
-        plain = slow_estimate(name, batch, target, q, choose_switch(found))
-        assert estimate(name, found).value == pytest.approx(plain, rel=1e-9)
+    values = [
+        estimate("dr", make_terms(batch, target, predictions=q + shift)) for shift in (0.0, 7.0)
+    ]
+    assert values[0].value == pytest.approx(values[1].value, rel=1e-9)
+    assert values[0].low == pytest.approx(values[1].low, rel=1e-9)
 
 
-def test_doubly_robust_without_a_model_is_inverse_propensity() -> None:
+def test_doubly_robust_with_a_guaranteed_interval_has_the_plain_correction() -> None:
+    batch, target, q = random_rounds(5)
+    terms = make_terms(batch, target, predictions=q)
+    known = {"reward_range": (-9.0, 9.0), "least_propensity": 1e-9}
+    found = estimate("dr", terms, interval="bernstein", **known)
+    expected = slow_estimate("switch-dr", batch, target, q, math.inf)
+    assert found.value == pytest.approx(expected, rel=1e-9)
+
+
+def test_doubly_robust_without_a_model_is_self_normalised() -> None:
     batch, target, _ = random_rounds(1)
     terms = make_terms(batch, target)
-    assert estimate("dr", terms).value == estimate("ips", terms).value
+    assert estimate("dr", terms).value == estimate("snips", terms).value
+
+
+def test_doubly_robust_without_any_weight_is_its_model() -> None:
+    batch, target, q = random_rounds(1)
+    terms = make_terms(batch, target, predictions=q)._replace(weights=np.zeros(N))
+    assert estimate("dr", terms).value == estimate("dm", terms).value
 
 
 def test_the_standard_error_of_a_ratio_is_close_to_that_of_many_logs() -> None:
@@ -167,16 +167,13 @@ def test_bernstein_bounds_hold_for_every_term_that_can_occur() -> None:
     ends = {"reward_range": (-1.0, 2.0), "least_propensity": 0.1}
     known, limit = KnownBounds(-1.0, 2.0, 0.1), 4.0
     for name in ("ips", "clipped-ips", "dm", "dr", "switch-dr"):
-        bounds = ESTIMATORS[name].bounds
-        assert bounds is not None
         w = rng.choice([0.0, 3.0, 4.0, 10.0], 2000)
         r, q, q_pi = (rng.choice([-1.0, 2.0], 2000) for _ in range(3))
-        values = estimator_terms(name, TargetTerms(w, r, q, q_pi), limit=limit)
-        low, high = bounds(known, limit)
+        terms = TargetTerms(w, r, q, q_pi)
+        values = estimator_terms(name, terms, limit=limit, interval="bernstein")
+        low, high = ESTIMATORS[name].bounds(known, limit)
         assert (values.min(), values.max()) == pytest.approx((low, high))
-        found = estimate(
-            name, TargetTerms(w, r, q, q_pi), limit=limit, interval="bernstein", **ends
-        )
+        found = estimate(name, terms, limit=limit, interval="bernstein", **ends)
         assert found.low <= np.clip(found.value, -1.0, 2.0) <= found.high
 
 

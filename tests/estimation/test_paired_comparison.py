@@ -7,7 +7,8 @@ import pytest
 
 from banditsrl.errors import InvalidArgument
 from banditsrl.estimation.always_intervals import KnownBounds, evidence_at_each_row
-from banditsrl.estimation.estimators import ESTIMATORS, estimate
+from banditsrl.estimation.estimator_formulas import ESTIMATORS
+from banditsrl.estimation.estimators import estimate
 from banditsrl.estimation.paired_comparison import (
     compare,
     compare_several,

@@ -9,23 +9,29 @@ import pytest
 from banditsrl.errors import InvalidArgument
 from banditsrl.estimation.estimators import estimate
 from banditsrl.estimation.reward_models import fit_reward_model
+from banditsrl.estimation.ridge_features import (
+    N_HINGES,
+    PRODUCT_FACTORS,
+    FeatureMap,
+    choose_features,
+)
 from banditsrl.estimation.ridge_sums import (
     COMMON_PENALTIES,
     OWN_PENALTIES,
-    PRODUCT_FACTORS,
     RidgeSums,
     Sums,
     fit_grid,
-    make_features,
     squared_errors,
 )
 from banditsrl.estimation.row_folds import fold_of
 from banditsrl.estimation.target_terms import make_terms
-from banditsrl.estimation.term_calibration import calibrate_terms
 from banditsrl.estimation.term_collection import collect_terms
 from banditsrl.logs.log import LogBatch, LogSchema
 
 A = 3
+
+FEW = FeatureMap(n_columns=2, n_products=3, n_hinges=2)
+"""Eight features of two columns."""
 
 
 class ArrayLog(NamedTuple):
@@ -78,51 +84,82 @@ def test_folds_are_hashes_of_row_numbers_of_about_equal_size() -> None:
     assert changes == pytest.approx(0.8, abs=0.03)
 
 
-def fit_rows(z: np.ndarray, actions: np.ndarray, rewards: np.ndarray) -> RidgeSums:
-    """Return the sums of rows in a single fold."""
-    sums = RidgeSums(1, A, 2)
-    sums.add(np.zeros(len(z), dtype=np.int64), actions, z, rewards)
-    return sums
+def sum_rows(z: np.ndarray, actions: np.ndarray, rewards: np.ndarray) -> Sums:
+    """Return the sums of rows, action by action."""
+    parts = [(z[actions == a], rewards[actions == a]) for a in range(A)]
+    return Sums(
+        np.stack([some.T @ some for some, _ in parts]),
+        np.stack([some.T @ earned for some, earned in parts]),
+        np.stack([earned @ earned for _, earned in parts]),
+    )
 
 
-def test_a_fit_minimises_its_two_penalised_sums() -> None:
+@pytest.mark.parametrize("n_hinges", [0, 2])
+def test_a_fit_minimises_its_two_penalised_sums(n_hinges: int) -> None:
     """The coefficients are compared with least squares on rows to which penalties are appended."""
-    batch = linear_batch(0, 90)
-    z = make_features(batch.contexts - 5.0, products=True)
-    sums = fit_rows(z, batch.actions, batch.rewards)
+    batch, features = linear_batch(0, 90), FEW._replace(n_hinges=n_hinges)
+    z, slopes = features.apply((batch.contexts - 5.0) / 2.0), 5 + n_hinges
     y = np.concatenate([np.ones((90, 1)), (z[:, 1:] - z[:, 1:].mean(0)) / z[:, 1:].std(0)], axis=1)
-    grid = fit_grid(sums.only(0), 2)
-    assert grid.shape == (len(PRODUCT_FACTORS), len(COMMON_PENALTIES), len(OWN_PENALTIES), A, 6)
+    grid = fit_grid(sum_rows(z, batch.actions, batch.rewards), features.penalty_shapes)
+    factors = (1.0,) if n_hinges else PRODUCT_FACTORS
+    assert grid.shape[:3] == (len(factors), len(COMMON_PENALTIES), len(OWN_PENALTIES))
     for at in np.ndindex(grid.shape[:3]):
-        factor, lam_0, lam = PRODUCT_FACTORS[at[0]], COMMON_PENALTIES[at[1]], OWN_PENALTIES[at[2]]
-        shape = np.sqrt([1.0, 1.0, 1.0, factor, factor, factor])
+        factor, lam_0, lam = factors[at[0]], COMMON_PENALTIES[at[1]], OWN_PENALTIES[at[2]]
+        shape = np.sqrt([1.0, 1.0, 1.0, *[factor] * 3, *[1.0] * n_hinges])
         rows = np.concatenate([y, np.diag(np.sqrt(lam_0) * shape)[1:]])
-        common = np.linalg.lstsq(rows, np.append(batch.rewards, np.zeros(5)), rcond=None)[0]
+        common = np.linalg.lstsq(rows, np.append(batch.rewards, np.zeros(slopes)), rcond=None)[0]
         for a in range(A):
             own = batch.actions == a
             penalty = np.diag(np.append(1.0, np.sqrt(lam) * shape[1:]))
-            rest = np.append(batch.rewards[own] - y[own] @ common, np.zeros(6))
+            rest = np.append(batch.rewards[own] - y[own] @ common, np.zeros(slopes + 1))
             more = np.linalg.lstsq(np.concatenate([y[own], penalty]), rest, rcond=None)[0]
             assert z @ grid[at][a] == pytest.approx(y @ (common + more), abs=1e-6)
 
 
 def test_squared_errors_are_those_of_the_rows() -> None:
     batch = linear_batch(0, 50)
-    z = make_features(batch.contexts, products=True)
-    theta = np.random.default_rng(0).normal(size=(2, A, 6))
-    found = squared_errors(fit_rows(z, batch.actions, batch.rewards).only(0), theta)
+    z = FEW.apply(batch.contexts)
+    theta = np.random.default_rng(0).normal(size=(2, A, 8))
+    found = squared_errors(sum_rows(z, batch.actions, batch.rewards), theta)
     for one, error in zip(theta, found, strict=True):
         direct = ((batch.rewards - (z * one[batch.actions]).sum(1)) ** 2).sum()
         assert error == pytest.approx(direct)
 
 
-def test_features_are_columns_and_their_products_unless_there_are_too_many() -> None:
-    found = make_features(np.array([[2.0, 3.0]]), products=True)
-    assert found.tolist() == [[1.0, 2.0, 3.0, 4.0, 6.0, 9.0]]
-    assert make_features(np.ones((4, 40)), products=False).shape == (4, 41)
-    assert RidgeSums(5, 4, 12).products
-    assert not RidgeSums(5, 4, 40).products
-    assert not RidgeSums(5, 5000, 12).products
+def test_sums_of_folds_are_those_of_their_rows() -> None:
+    batch = linear_batch(0, 70)
+    folds = fold_of(batch.rows, 3)
+    sums = RidgeSums(3, A, 2)
+    z = sums.features.apply(batch.contexts)
+    sums.add(folds, batch.actions.astype(np.int64), z, batch.rewards)
+    own = folds == 1
+    plain = z[:, : sums.features.n_plain]
+    for found, rows in ((sums.only(1), z), (sums.plain().only(1), plain)):
+        for part, expected in zip(
+            found, sum_rows(rows[own], batch.actions[own], batch.rewards[own]), strict=True
+        ):
+            assert part == pytest.approx(expected)
+
+
+def test_features_are_columns_their_products_and_hinges() -> None:
+    columns = np.array([[2.0, 3.0], [-1.0, 0.5], [0.0, 0.0]])
+    found = FEW.apply(columns)
+    assert found[0, :6].tolist() == [1.0, 2.0, 3.0, 4.0, 6.0, 9.0]
+    hinges = FeatureMap(2, 0, 50).apply(columns)[:, 3:]
+    assert hinges.min() == 0.0
+    line = FeatureMap(2, 0, 50).apply(np.outer(np.linspace(-9.0, 9.0, 2001), [0.6, 0.8]))[:, 3:]
+    slopes = np.diff(line, axis=0) / 0.009  # along a direction of length one
+    assert np.abs(slopes).max() <= 1.0 + 1e-9
+    bends = np.abs(np.diff(slopes, axis=0)) > 1e-6
+    assert set(bends.sum(axis=0)) <= {0, 1, 2}  # one bend, which may lie between two points
+
+
+def test_products_and_hinges_are_left_out_if_they_are_too_many() -> None:
+    assert choose_features(5, 4, 12) == FeatureMap(12, 78, N_HINGES)
+    assert choose_features(5, 4, 40) == FeatureMap(40, 0, N_HINGES)
+    assert choose_features(5, 200, 12) == FeatureMap(12, 78, 0)
+    assert choose_features(5, 5000, 12) == FeatureMap(12, 0, 0)
+    assert choose_features(5, 4, 0) == FeatureMap(0, 0, 0)
 
 
 def test_later_batches_of_any_size_give_the_same_model() -> None:
@@ -165,6 +202,22 @@ def test_linear_rewards_are_predicted_almost_exactly() -> None:
     found = fit_reward_model(split(batch, 700)).predict(batch)
     theta = np.array([[1.0, 0.0], [0.0, 1.0], [-1.0, 0.5]])
     assert np.abs(found - batch.contexts @ theta.T).mean() < 0.03
+
+
+def test_bends_are_predicted_better_than_by_columns_and_products() -> None:
+    """A wave along one direction, which no quadratic function follows."""
+    rng = np.random.default_rng(11)
+    x, actions = rng.normal(size=(3000, 3)), rng.integers(0, A, 3000)
+    mean = np.sin(2.0 * x @ np.array([0.6, 0.8, 0.0])) * (actions - 1.0)
+    batch = make_batch(x, actions, mean + 0.3 * rng.normal(size=3000))
+    found = fit_reward_model(split(batch, 3000)).predict(batch)[np.arange(3000), actions]
+    z, folds = FeatureMap(3, 6, 0).apply(x), fold_of(batch.rows, 5)
+    quadratic = np.zeros(3000)
+    for fold, a in np.ndindex(5, A):
+        seen, judged = (folds != fold) & (actions == a), (folds == fold) & (actions == a)
+        theta = np.linalg.lstsq(z[seen], batch.rewards[seen], rcond=None)[0]
+        quadratic[judged] = z[judged] @ theta
+    assert ((found - mean) ** 2).mean() < 0.5 * ((quadratic - mean) ** 2).mean()
 
 
 def test_the_portfolio_predicts_what_a_line_cannot() -> None:
@@ -250,7 +303,6 @@ def test_terms_of_a_log_are_those_of_its_batches_joined() -> None:
     alone = make_terms(
         batch, pmf, predictions=model.predict(batch), earlier=model.predict_from_earlier(batch)
     )
-    alone = calibrate_terms(alone, fold_of(batch.rows, 5))
     for found, expected in zip(joined, alone, strict=True):
         assert found == pytest.approx(expected)
 

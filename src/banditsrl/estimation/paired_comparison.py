@@ -1,7 +1,7 @@
 """Which of two targets is better, and by how much? Their difference, round by round, on one log.
 
 Both targets are judged by the same rounds, so what a round does to both cancels: the terms of the
-difference are the differences of the terms (`estimators.py`), and their interval is that of a mean.
+difference are the differences of the terms (`estimator_formulas.py`), with the interval of a mean.
 
 The anytime-valid interval bets on V_a - V_b (`always_intervals.py`) with D = w_a - w_b, its
 positive part D+ and negative part D-, and rewards in [low, high] of spread R:
@@ -80,12 +80,10 @@ def compare(
     one_of("interval", interval, INTERVALS)
     _check_same_rounds(terms_a, terms_b)
     pair = terms_a, terms_b
-    if interval == "bernstein":
-        pair = terms_a._replace(shifts=None), terms_b._replace(shifts=None)
     known = None
     if reward_range is not None:
         known, _ = (check_bounds(terms, reward_range, least_propensity) for terms in pair)
-    first, second = (estimator_terms(name, terms, limit=limit) for terms in pair)
+    first, second = (estimator_terms(name, t, limit=limit, interval=interval) for t in pair)
     fixed, always = student_interval(first - second, level=level), NOWHERE
     if interval == "bernstein":
         fixed = _bernstein(

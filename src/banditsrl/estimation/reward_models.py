@@ -4,13 +4,14 @@ Every row belongs to one of K folds by a hash of its number, and is predicted by
 not seen its fold (cross-fitting). Without that, a model that fits noise would be corrected by the
 same noise: the direct method would be biased, and the intervals of doubly robust too short.
 
-- "ridge": linear in the columns and in products of two, per action (`ridge_sums.py`).
+- "ridge": linear per action (`ridge_sums.py`) in the columns, in products of two, and in hinges
+  along random directions (`ridge_features.py`).
 - "portfolio": ridge and boosted trees, combined by stacking like the predictors of
   `banditsrl-auto` (`tree_rewards.py`).
 
 Predictions are cut to the range of the rewards that the model has seen. A second prediction of each
-row, by a ridge model of earlier rows only, serves the intervals that may be watched at every row;
-this model is fitted again whenever the number of rows has doubled.
+row, by a ridge model of earlier rows only and without hinges, serves the intervals that may be
+watched at every row; this model is fitted again whenever the number of rows has doubled.
 """
 
 from collections.abc import Iterator
@@ -22,7 +23,8 @@ from numpy.typing import NDArray
 
 from banditsrl.arguments import count, one_of
 from banditsrl.errors import InvalidArgument
-from banditsrl.estimation.ridge_sums import RidgeSums, make_features
+from banditsrl.estimation.ridge_features import FeatureMap
+from banditsrl.estimation.ridge_sums import RidgeSums
 from banditsrl.estimation.row_folds import KeptRows, fold_of
 from banditsrl.estimation.tree_rewards import Predict, StackedTrees, fit_stacked_trees
 from banditsrl.logs.log import LogBatch, LogSchema
@@ -60,16 +62,16 @@ class LinearModel(NamedTuple):
 
 
 class Anchor(NamedTuple):
-    """Location and scale of the columns of the first batch, so that sums lose no digits."""
+    """Units of the columns in the first batch, so that sums lose no digits; and the features."""
 
     location: Floats  # (m,)
     scale: Floats  # (m,)
-    products: bool  # whether products of columns are features
+    features: FeatureMap
 
-    def apply(self, contexts: Floats) -> Floats:
-        """Return the features z of contexts, (n, d)."""
-        scaled = (contexts - self.location) / self.scale
-        return make_features(scaled, products=self.products)
+    def apply(self, contexts: Floats, *, plain: bool = False) -> Floats:
+        """Return the features z of contexts, (n, d); plain ones are without hinges."""
+        features = self.features._replace(n_hinges=0) if plain else self.features
+        return features.apply((contexts - self.location) / self.scale)
 
 
 @dataclass(frozen=True)
@@ -109,7 +111,7 @@ class CrossFitted:
 
         The first rows, before any model, are predicted as zero.
         """
-        z = self.anchor.apply(batch.contexts)
+        z = self.anchor.apply(batch.contexts, plain=True)
         which = np.searchsorted(np.asarray(self.last_rows), batch.rows, side="left")
         found = np.zeros((len(z), len(self.models[0].theta)))
         for i in np.unique(which[which > 0]):
@@ -164,7 +166,7 @@ class _Fitter:
             end = min(n, start + self.next_fit - self.n_rows)
             self._add_rows(batch, slice(start, end))
             if self.n_rows == self.next_fit:
-                self.earlier.append(self.fit())
+                self.earlier.append(self.fit(sums=self.sums.plain()))
                 self.last_rows.append(int(batch.rows[end - 1]))
                 self.next_fit *= 2
             start = end
@@ -174,7 +176,7 @@ class _Fitter:
         if self.anchor is None:
             spread = batch.contexts.std(axis=0)
             scale = np.where(spread > 0.0, spread, 1.0)
-            self.anchor = Anchor(batch.contexts.mean(axis=0), scale, self.sums.products)
+            self.anchor = Anchor(batch.contexts.mean(axis=0), scale, self.sums.features)
         folds = fold_of(batch.rows[part], len(self.lowest))
         actions = batch.actions[part].astype(np.int64)
         self.sums.add(folds, actions, self.anchor.apply(contexts), rewards)
@@ -182,13 +184,14 @@ class _Fitter:
         np.maximum.at(self.highest, folds, rewards)
         self.n_rows += len(rewards)
 
-    def fit(self, *left_out: int) -> LinearModel:
+    def fit(self, *left_out: int, sums: RidgeSums | None = None) -> LinearModel:
         """Return the model of the rows seen so far that are not in the given folds."""
+        sums = self.sums if sums is None else sums
         seen = [k for k in range(len(self.lowest)) if k not in left_out]
         low, high = self.lowest[seen].min(), self.highest[seen].max()
         if low > high:  # no row was seen
-            return LinearModel(np.zeros_like(self.sums.sums.cross[0]), 0.0, 0.0)
-        return LinearModel(self.sums.fit(*left_out), float(low), float(high))
+            return LinearModel(np.zeros_like(sums.sums.cross[0]), 0.0, 0.0)
+        return LinearModel(sums.fit(*left_out), float(low), float(high))
 
     def predictor_without(self, *left_out: int) -> Predict:
         """Return predictions of the model that has not seen the given folds."""

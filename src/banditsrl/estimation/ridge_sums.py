@@ -1,6 +1,6 @@
 """How is a linear reward model fitted in one pass, once for each fold? From sums over its rounds.
 
-With z = (1, x, products of two columns) of dimension d, the sums G = sum z z^T, c = sum z r and sum
+With features z of dimension d (`ridge_features.py`), the sums G = sum z z^T, c = sum z r and sum
 r^2 are kept for every fold and action. Sums over several folds are sums of these, so that models
 without a fold, and their squared errors on it, cost no further pass.
 
@@ -13,16 +13,18 @@ columns in units of their standard deviations,
 
 where the slopes of products are penalised by a further factor. An action that was never played is
 predicted by theta_0. The penalties are those of least squared error on folds that were left out,
-one after the other; a model for fold k chooses them without k. There are no products if the columns
-are many.
+one after the other; a model for fold k chooses them without k. Whether there are hinges is chosen
+in the same way.
 """
 
+from copy import copy
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from banditsrl.errors import InvalidArgument
+from banditsrl.estimation.ridge_features import choose_features
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -33,12 +35,6 @@ COMMON_PENALTIES = (3.0, 300.0)
 OWN_PENALTIES = (3.0, 30.0, 300.0, 1e9)
 """Candidates for lam, in rounds; the last one leaves an action its own intercept only."""
 
-PRODUCT_FACTORS = (1.0, 1e6)
-"""Candidates for the factor of both penalties for products; the last one ignores products."""
-
-MOST_FEATURES, MOST_SUMS = 100, 2**24
-"""Products are left out if there would be more features, or more numbers in all sums, than this."""
-
 TINY_PENALTY = 1e-9
 """Penalty of the shared intercept: it only keeps the equations solvable without rounds."""
 
@@ -47,27 +43,6 @@ MOST_BYTES = 2**30
 
 NO_SPREAD = 1e-12
 """A column whose variance is below this share of its mean square is constant."""
-
-
-def uses_products(n_folds: int, n_actions: int, n_columns: int) -> bool:
-    """Return whether products of columns are features as well."""
-    d = n_features(n_columns, products=True)
-    return d <= MOST_FEATURES and n_folds * n_actions * d * d <= MOST_SUMS
-
-
-def n_features(n_columns: int, *, products: bool) -> int:
-    """Return the dimension d of z."""
-    return 1 + n_columns + products * (n_columns * (n_columns + 1) // 2)
-
-
-def make_features(columns: Floats, *, products: bool) -> Floats:
-    """Return z = (1, columns, squares and products of them), (n, d), for columns (n, m)."""
-    n, m = columns.shape
-    parts = [np.ones((n, 1)), columns]
-    if products:
-        i, j = np.triu_indices(m)
-        parts.append(columns[:, i] * columns[:, j])
-    return np.concatenate(parts, axis=1)
 
 
 class Sums(NamedTuple):
@@ -82,14 +57,14 @@ class RidgeSums:
     """Sums for every fold and action, filled batch by batch."""
 
     def __init__(self, n_folds: int, n_actions: int, n_columns: int) -> None:
-        self.products = uses_products(n_folds, n_actions, n_columns)
-        d = n_features(n_columns, products=self.products)
+        self.features = choose_features(n_folds, n_actions, n_columns)
+        d = self.features.dim
         if 8 * n_folds * n_actions * d * d > MOST_BYTES:
             raise InvalidArgument(
                 "folds * actions * columns^2 must be at most 134 million for a ridge model, got "
                 f"{n_folds} folds, {n_actions} actions and {n_columns} columns."
             )
-        self.n_actions, self.n_columns = n_actions, n_columns
+        self.n_actions = n_actions
         self.sums = Sums(
             np.zeros((n_folds, n_actions, d, d)),
             np.zeros((n_folds, n_actions, d)),
@@ -117,26 +92,44 @@ class RidgeSums:
         """Return the sums over one fold."""
         return Sums(*(part[fold] for part in self.sums))
 
+    def plain(self) -> "RidgeSums":
+        """Return the same sums without those of hinges, which are the last features."""
+        found, d = copy(self), self.features.n_plain
+        found.features = self.features._replace(n_hinges=0)
+        gram, cross, squares = self.sums
+        found.sums = Sums(gram[..., :d, :d], cross[..., :d], squares)
+        return found
+
     def fit(self, *left_out: int) -> Floats:
         """Return the coefficients (A, d) of a model that has not seen the given folds.
 
-        The penalties are those of least squared error on folds left out, of those that may be seen.
+        The penalties, and whether hinges are used, are those of least squared error on folds left
+        out, of those that may be seen.
         """
+        error, theta = self._fit_best(left_out)
+        if self.features.n_hinges:
+            plain_error, plain = self.plain()._fit_best(left_out)
+            if plain_error <= error:
+                return np.pad(plain, [(0, 0), (0, self.features.n_hinges)])
+        return theta
+
+    def _fit_best(self, left_out: tuple[int, ...]) -> tuple[float, Floats]:
+        """Return the least squared error over penalties, and the coefficients (A, d)."""
         seen = [fold for fold in range(len(self.sums.gram)) if fold not in left_out]
+        shapes = self.features.penalty_shapes
         errors = sum(
-            squared_errors(self.only(fold), fit_grid(self.without(fold, *left_out), self.n_columns))
+            squared_errors(self.only(fold), fit_grid(self.without(fold, *left_out), shapes))
             for fold in seen
         )
         best = np.unravel_index(int(np.argmin(errors)), np.shape(errors))
-        return np.asarray(fit_grid(self.without(*left_out), self.n_columns)[best])
+        theta = fit_grid(self.without(*left_out), shapes)[best]
+        return float(np.asarray(errors)[best]), np.asarray(theta)
 
 
-def fit_grid(sums: Sums, n_columns: int) -> Floats:
-    """Return the coefficients for all penalties, (Q, C, P, A, d)."""
-    scaling, d = _standardise(sums.gram.sum(axis=0)), sums.gram.shape[-1]
+def fit_grid(sums: Sums, shapes: Floats) -> Floats:
+    """Return the coefficients for all penalties, (Q, C, P, A, d), with relative ones (Q, d)."""
+    scaling = _standardise(sums.gram.sum(axis=0))
     gram, cross = scaling @ sums.gram @ scaling.T, sums.cross @ scaling.T
-    shapes = np.ones((len(PRODUCT_FACTORS), d))
-    shapes[:, n_columns + 1 :] = np.array(PRODUCT_FACTORS)[:, None]
     common = _penalise(gram.sum(axis=0), shapes, COMMON_PENALTIES, TINY_PENALTY)  # (Q, C, d, d)
     shared = np.linalg.solve(common, cross.sum(axis=0)[:, None])[..., 0]  # (Q, C, d)
     rest = cross - (gram @ shared[:, :, None, :, None])[..., 0]  # (Q, C, A, d)

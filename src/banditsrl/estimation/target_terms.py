@@ -33,7 +33,6 @@ class TargetTerms(NamedTuple):
     predicted_target: Floats  # (n,)
     earlier_played: Floats | None = None  # (n,)  the same from a model of earlier rows
     earlier_target: Floats | None = None  # (n,)
-    shifts: Floats | None = None  # (n,)  added to predictions by "dr", see term_calibration.py
 
 
 def make_terms(

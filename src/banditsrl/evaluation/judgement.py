@@ -13,12 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banditsrl.errors import InvalidArgument
-from banditsrl.estimation.estimators import ESTIMATORS, Estimate, estimate
+from banditsrl.estimation.estimator_formulas import ESTIMATORS
+from banditsrl.estimation.estimators import Estimate, estimate
 from banditsrl.estimation.paired_comparison import compare, measure_disagreement
 from banditsrl.estimation.reward_models import CrossFitted, fit_reward_model
 from banditsrl.estimation.row_folds import fold_of
 from banditsrl.estimation.target_terms import TargetTerms, join_terms, make_terms
-from banditsrl.estimation.term_calibration import calibrate_terms
 from banditsrl.evaluation.learned_targets import LearnedTarget
 from banditsrl.evaluation.log_quality import LogQuality, QualityTally
 from banditsrl.evaluation.promotion_gate import GateRule, GateVerdict, PromotionGate
@@ -107,13 +107,7 @@ class LogJudge:
             raise InvalidArgument(f"log must have at least one round, got none in {log.name}.")
         self.quality: LogQuality = self._tally.judge()
         self.logged = join_terms(self._logged)
-        self.terms = [self._finish(join_terms(part)) for part in self._parts]
-
-    def _finish(self, terms: TargetTerms) -> TargetTerms:
-        """Return terms with predictions that are calibrated for their target."""
-        if self._model is None or self.quality.n_missing or self.quality.n_zero:
-            return terms
-        return calibrate_terms(terms, fold_of(np.concatenate(self._rows), len(self._model.models)))
+        self.terms = [join_terms(part) for part in self._parts]
 
     def _add(self, batch: LogBatch, n_actions: int) -> None:
         members = self._tally.add(batch)

@@ -14,7 +14,8 @@ from typing import Any
 from banditsrl.arguments import check_range, one_of, probability
 from banditsrl.display.pictures import Picture
 from banditsrl.errors import InvalidArgument
-from banditsrl.estimation.estimators import ESTIMATORS, Estimate, estimate
+from banditsrl.estimation.estimator_formulas import ESTIMATORS
+from banditsrl.estimation.estimators import Estimate, estimate
 from banditsrl.estimation.reward_models import KINDS as REWARD_MODELS
 from banditsrl.evaluation.judgement import LOGGED, LogJudge, TargetJudgement, fit_model
 from banditsrl.evaluation.log_quality import LogQuality
