@@ -10,6 +10,8 @@
   marked like this; in the README such commands are left out without a mark. BANDITSRL_DOCS=all,
   which CI sets, runs all of them with few steps. Figures of the paper are reduced to one curve of
   their first panel, because some need hundreds of compiled programs.
+- Networks and trees are small (SMALL) unless the page sets their sizes; `test_readme.py` has a
+  policy of the default size.
 
 `test_scripts.py` tests the commands of `make`, `python` and `pip`.
 """
@@ -19,6 +21,7 @@ import re
 import shlex
 from collections.abc import Iterator
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -54,6 +57,15 @@ from banditsrl.simulation import step_timing as timing
 TINY = ["--horizon", "60", "--seeds", "2", "--workers", "1"]
 WHOLE = {name: FIGURES[name] for name in FIGURES}
 TRAINS = re.compile(r"nn-|neural|igw-|rff-|banditsrl-auto")
+
+NETWORK = {"layers": (8, 4), "passes": 2}
+TREES = {"n_trees": 4, "depth": 2}
+SMALL: dict[str, dict[str, Any]] = {
+    "banditsrl-auto": {**NETWORK, **TREES, "n_features": 10},
+    **{name: NETWORK for name in POLICIES if re.match("nn-|neural|igw-", name)},
+    **{name: TREES for name in POLICIES if name.startswith("tree-")},
+}
+"""Sizes with which a policy is trained in a fraction of a second."""
 
 # Checks, which simulate nothing.
 
@@ -185,6 +197,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     with ExitStack() as stack:
         for name, figure in WHOLE.items():
             stack.enter_context(FIGURES.temporary(name, keep_one_curve(figure)))
+        for name, sizes in SMALL.items():
+            stack.enter_context(POLICIES.temporary(name, partial(POLICIES[name], **sizes)))
         yield tmp_path
 
 
