@@ -19,6 +19,7 @@
 import dataclasses
 import re
 import shlex
+import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack
 from functools import partial
@@ -63,7 +64,8 @@ TREES = {"n_trees": 4, "depth": 2}
 SMALL: dict[str, dict[str, Any]] = {
     "banditsrl-auto": {**NETWORK, **TREES, "n_features": 10},
     **{name: NETWORK for name in POLICIES if re.match("nn-|neural|igw-", name)},
-    **{name: TREES for name in POLICIES if name.startswith("tree-")},
+    "tree-egreedy": TREES,
+    "tree-linucb": {**TREES, "n_leaf_trees": 2, "leaf_depth": 1},
 }
 """Sizes with which a policy is trained in a fraction of a second."""
 
@@ -168,7 +170,9 @@ def run_shortened(words: list[str]) -> None:
     if "--address" in words:
         with ray_cluster() as cluster:
             run_command([*words, *TINY, "--address", cluster.address])
-    elif words[1] in ("run", "sweep", "reproduce"):
+    elif words[1] == "reproduce":  # a folder of its own: a report draws all panels of its folder
+        run_command([*words, *TINY, "--out", tempfile.mkdtemp(dir=Path.cwd())])
+    elif words[1] in ("run", "sweep"):
         run_command([*words, *TINY])
     elif "--data-dir" in words:
         run_command([*words, "--data-dir", str(DATA)])
@@ -203,9 +207,13 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 def keep_one_curve(figure: Figure) -> Figure:
-    """Return the figure with one curve of its first panel."""
-    first = figure.panels[0]
-    small = dataclasses.replace(first, curves=first.curves[:1])
+    """Return the figure with one curve of its first panel, and with a small network."""
+    first, curve = figure.panels[0], figure.panels[0].curves[0]
+    sizes = {
+        key: value for key, value in SMALL.get(curve.policy, {}).items() if key in curve.settings
+    }
+    curve = dataclasses.replace(curve, settings={**curve.settings, **sizes})
+    small = dataclasses.replace(first, curves=(curve,))
     return dataclasses.replace(figure, panels=(small,))
 
 
