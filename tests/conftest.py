@@ -30,11 +30,17 @@ def pytest_configure(config: pytest.Config) -> None:
         jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.1)
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Run the docs first, because they take longest, then all optimised modules together."""
+LONGEST = ("test_scripts.py", "test_docs.py", "test_notebooks.py")
+"""Files that take minutes. A worker that began one of them last would keep the others waiting."""
 
-    def rank(item: pytest.Item) -> tuple[bool, bool]:
-        return item.path.name != "test_docs.py", item.get_closest_marker("optimised") is None
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Run the longest files first, then all optimised modules together."""
+
+    def rank(item: pytest.Item) -> tuple[int, bool]:
+        name = item.path.name
+        place = LONGEST.index(name) if name in LONGEST else len(LONGEST)
+        return place, item.get_closest_marker("optimised") is None
 
     items.sort(key=rank)
 

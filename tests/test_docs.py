@@ -10,6 +10,8 @@
   marked like this; in the README such commands are left out without a mark. BANDITSRL_DOCS=all,
   which CI sets, runs all of them with few steps. Figures of the paper are reduced to one curve of
   their first panel, because some need hundreds of compiled programs.
+- Networks and trees are small (SMALL) unless the page sets their sizes; `test_readme.py` has a
+  policy of the default size.
 
 `test_scripts.py` tests the commands of `make`, `python` and `pip`.
 """
@@ -17,8 +19,10 @@
 import dataclasses
 import re
 import shlex
+import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -54,6 +58,16 @@ from banditsrl.simulation import step_timing as timing
 TINY = ["--horizon", "60", "--seeds", "2", "--workers", "1"]
 WHOLE = {name: FIGURES[name] for name in FIGURES}
 TRAINS = re.compile(r"nn-|neural|igw-|rff-|banditsrl-auto")
+
+NETWORK = {"layers": (8, 4), "passes": 2}
+TREES = {"n_trees": 4, "depth": 2}
+SMALL: dict[str, dict[str, Any]] = {
+    "banditsrl-auto": {**NETWORK, **TREES, "n_features": 10},
+    **{name: NETWORK for name in POLICIES if re.match("nn-|neural|igw-", name)},
+    "tree-egreedy": TREES,
+    "tree-linucb": {**TREES, "n_leaf_trees": 2, "leaf_depth": 1},
+}
+"""Sizes with which a policy is trained in a fraction of a second."""
 
 # Checks, which simulate nothing.
 
@@ -156,7 +170,9 @@ def run_shortened(words: list[str]) -> None:
     if "--address" in words:
         with ray_cluster() as cluster:
             run_command([*words, *TINY, "--address", cluster.address])
-    elif words[1] in ("run", "sweep", "reproduce"):
+    elif words[1] == "reproduce":  # a folder of its own: a report draws all panels of its folder
+        run_command([*words, *TINY, "--out", tempfile.mkdtemp(dir=Path.cwd())])
+    elif words[1] in ("run", "sweep"):
         run_command([*words, *TINY])
     elif "--data-dir" in words:
         run_command([*words, "--data-dir", str(DATA)])
@@ -185,13 +201,19 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     with ExitStack() as stack:
         for name, figure in WHOLE.items():
             stack.enter_context(FIGURES.temporary(name, keep_one_curve(figure)))
+        for name, sizes in SMALL.items():
+            stack.enter_context(POLICIES.temporary(name, partial(POLICIES[name], **sizes)))
         yield tmp_path
 
 
 def keep_one_curve(figure: Figure) -> Figure:
-    """Return the figure with one curve of its first panel."""
-    first = figure.panels[0]
-    small = dataclasses.replace(first, curves=first.curves[:1])
+    """Return the figure with one curve of its first panel, and with a small network."""
+    first, curve = figure.panels[0], figure.panels[0].curves[0]
+    sizes = {
+        key: value for key, value in SMALL.get(curve.policy, {}).items() if key in curve.settings
+    }
+    curve = dataclasses.replace(curve, settings={**curve.settings, **sizes})
+    small = dataclasses.replace(first, curves=(curve,))
     return dataclasses.replace(figure, panels=(small,))
 
 

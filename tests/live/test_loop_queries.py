@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy import stats
 from waiting import Clock
 
 from banditsrl import Loop
@@ -57,6 +58,8 @@ def test_the_history_agrees_with_plain_sums(played: Played, bins: int) -> None:
         assert entry["mean"] == pytest.approx(np.mean(rewards))
         if n > 1:
             assert entry["error"] == pytest.approx(np.std(rewards, ddof=1) / np.sqrt(n))
+            _, high = stats.t.interval(0.95, n - 1, np.mean(rewards), stats.sem(rewards))
+            assert entry["mean"] + entry["margin"] == pytest.approx(high)
         assert entry["explored"] == pytest.approx(sum(one.explored for one, _ in own) / n)
         counts = Counter(one.action for one, _ in own)
         assert entry["actions"] == {name: pytest.approx(k / n) for name, k in counts.items()}

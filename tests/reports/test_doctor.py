@@ -8,11 +8,13 @@ import numpy as np
 import polars as pl
 import pytest
 from numpy.typing import NDArray
+from scipy import stats
 
 import banditsrl
 from banditsrl.errors import BanditSRLError, InvalidArgument
 from banditsrl.problems.instance_files import write_problem
 from banditsrl.reports.doctor import examine
+from banditsrl.reports.verdicts import judge_log
 from banditsrl.theory.log_diagnosis import diagnose_log
 
 Floats = NDArray[np.float64]
@@ -107,6 +109,17 @@ def test_the_fit_is_that_of_the_normal_equations() -> None:
     greedy = np.array([max(row, key=lambda v: float(v @ ridge)) for row in phi])
     moment = sum(np.outer(v, v) for v in greedy) / 400
     np.testing.assert_allclose(found["x"].greedy, np.linalg.eigvalsh(moment))
+
+
+def test_the_interval_of_an_error_is_by_students_t() -> None:
+    phi, actions, rewards = rounds(12, seed=2)
+    noise, found = diagnose_log({"x": phi[..., :2]}, actions, rewards)
+    played = phi[np.arange(12), actions, :2]
+    residuals = rewards - played @ np.linalg.lstsq(played, rewards, rcond=None)[0]
+    squares = residuals**2 * 12 / (12 - 2)
+    (verdict,) = judge_log(noise, found)
+    low, high = stats.t.interval(0.95, 11, squares.mean(), stats.sem(squares))
+    assert verdict.error_margin == pytest.approx((high - low) / 2)
 
 
 def test_repeated_rounds_reveal_that_no_candidate_fits(tmp_path: Path) -> None:

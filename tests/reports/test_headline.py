@@ -1,5 +1,6 @@
 """Does the headline say what the tables say? Stops and losses computed again, table by table."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
@@ -69,3 +70,14 @@ def test_a_single_curve_is_a_sentence_of_its_own(panel: ReportPanel) -> None:
     alone = ReportPanel("alone", (find(panel, "LEADER"),), ())
     assert write_headline(alone).startswith("LEADER still loses ")
     assert ";" not in write_headline(alone)
+
+
+def test_a_policy_that_never_certifies_is_said_to_certify_nothing(
+    store: Path, panel: ReportPanel
+) -> None:
+    curve = find(panel, "LinUCB")
+    flat = replace(curve, seeds=curve.seeds.with_columns(second_half=pl.lit(0.0)))
+    last = format_number(float(curve.per_seed("last_regret").max()))
+    assert sum(table["certified"].sum() for table in read_tables(store, curve)) == 0
+    expected = f"LinUCB lost nothing after step {last}, and certified no round"
+    assert describe_outcome(flat) == expected

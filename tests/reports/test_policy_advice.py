@@ -26,6 +26,7 @@ def diagnose(*errors: float, n: int = 400, spread: float = 0.01) -> dict[str, Co
             rank=1,
             error=error,
             error_stderr=spread / n**0.5,
+            n_rounds=n,
             excess=0.0,
             excess_stderr=1.0,
             realizable=True,

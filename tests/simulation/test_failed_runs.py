@@ -95,20 +95,18 @@ def test_an_error_of_a_policy_that_keeps_the_contract_stays_what_it_is(
         banditsrl.simulate(three, Fair(), horizon=10, seeds=1, progress=stop)
 
 
+class Worse(Fair):
+    """Plays what is not available, and never the same."""
+
+    calls = 0
+
+    def act(self, state: Any, context: Any, mask: Any, key: Any) -> banditsrl.Choice:
+        self.calls += 1
+        fair = super().act(state, context, mask, key)
+        return fair._replace(action=jnp.asarray(self.calls % 5), pmf=mask * 1.0)
+
+
 def test_all_defects_are_listed_at_once(three: banditsrl.FiniteProblem) -> None:
-    class Worse(Fair):
-        """Plays what is not available, and never the same."""
-
-        calls = 0
-
-        def act(self, state: Any, context: Any, mask: Any, key: Any) -> banditsrl.Choice:
-            self.calls += 1
-            return (
-                super()
-                .act(state, context, mask, key)
-                ._replace(action=jnp.asarray(self.calls % 5), pmf=mask * 1.0)
-            )
-
     with pytest.raises(ContractViolation) as caught:
         banditsrl.check_policy(Worse(), three)
     lines = str(caught.value).splitlines()
@@ -117,6 +115,33 @@ def test_all_defects_are_listed_at_once(three: banditsrl.FiniteProblem) -> None:
     assert lines[1].startswith("- Worse must make the same choice with the same key")
     assert any("pmf that sums to one" in line for line in lines)
     assert any("must play the only available action" in line for line in lines)
+
+
+class Outside(Fair):
+    """Plays an action that does not exist, with a pmf that does not sum to one."""
+
+    def act(self, state: Any, context: Any, mask: Any, key: Any) -> banditsrl.Choice:
+        fair = super().act(state, context, mask, key)
+        return fair._replace(action=jnp.asarray(7), pmf=mask * 1.0)
+
+
+class Both(Short):
+    """The wrong shape of a pmf, and a state of another structure."""
+
+    def learn(self, state: Any, context: Any, action: Any, reward: Any) -> Any:
+        return None
+
+
+@pytest.mark.parametrize("policy", [Outside(), Both()], ids=["in the end", "at once"])
+def test_a_simulation_lists_the_defects_that_the_check_lists(
+    policy: Any, three: banditsrl.FiniteProblem
+) -> None:
+    with pytest.raises(ContractViolation) as checked:
+        banditsrl.check_policy(policy, three)
+    with pytest.raises(ContractViolation) as simulated:
+        banditsrl.simulate(three, policy, horizon=10, seeds=1)
+    assert len(checked.value.defects) > 1
+    assert simulated.value.defects == checked.value.defects
 
 
 def test_all_missing_methods_are_listed_at_once(three: banditsrl.FiniteProblem) -> None:

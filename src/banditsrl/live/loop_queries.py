@@ -4,6 +4,7 @@ import json
 import math
 from typing import Any
 
+from banditsrl.display.intervals import student_factor
 from banditsrl.errors import NotFound
 from banditsrl.live.decision_rows import SELECT, SETTLED, DecisionRow
 from banditsrl.live.encoder import change_actions, first_actions
@@ -167,6 +168,7 @@ def _describe_bin(time: float, rows: list[tuple[Any, ...]]) -> dict[str, Any]:
         "rewards": rewards,
         "mean": mean,
         "error": error,
+        "margin": None if error is None else student_factor(rewards) * error,
         "explored": explored / share,
         "certified": certified / share,
         "audited": audited / share,

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from banditsrl.display.charts import LineChart, make_line
-from banditsrl.display.intervals import BAND, student_factor
+from banditsrl.display.intervals import BAND
 from banditsrl.display.numerals import format_share
 from banditsrl.display.summaries import Summary
 from banditsrl.live.loop_trust import LoopTrust
@@ -35,20 +35,13 @@ def draw_history(name: str, history: Sequence[Mapping[str, Any]]) -> LineChart |
         return None
     decisions = np.cumsum([entry["decisions"] for entry in history])
     means = np.asarray([_or_nan(entry["mean"]) for entry in history])
-    margins = np.asarray([_margin(entry) for entry in history])
+    margins = np.asarray([_or_nan(entry["margin"]) for entry in history])
     shares = np.asarray([entry["certified"] for entry in history])
     lines = (
         make_line("mean reward", decisions, means, margins),
         make_line("certified share", decisions, shares),
     )
     return LineChart(name, "decision", "mean reward, certified share", lines, BAND)
-
-
-def _margin(entry: Mapping[str, Any]) -> float:
-    """Return half the width of the 95% interval of the mean reward of a bin."""
-    if entry["error"] is None:
-        return float("nan")
-    return student_factor(entry["rewards"]) * float(entry["error"])
 
 
 def _or_nan(value: float | None) -> float:

@@ -36,15 +36,18 @@ def describe_outcome(curve: MeasuredCurve) -> str:
         if loss > 0:
             return f"{curve.name} still loses {_format_loss(loss)}"
         last = format_number(float(curve.per_seed("last_regret").max()))
-        share = format_share(curve.certificates.certified_in_last_tenth)
-        return (
-            f"{curve.name} lost nothing after step {last}, and certified {share} of its last tenth"
-        )
+        return f"{curve.name} lost nothing after step {last}, and {_describe_certified(curve)}"
     start = f"{curve.name} stopped exploring by step {format_number(stop)}"
     if loss > 0:
         start += f" but still loses {_format_loss(loss)}"
     wrong = curve.certificates.wrong_overall
     return f"{start} ({format_share(wrong)} of its certificates were wrong)" if wrong > 0 else start
+
+
+def _describe_certified(curve: MeasuredCurve) -> str:
+    if not curve.certifies:
+        return "certified no round"
+    return f"certified {format_share(curve.certificates.certified_in_last_tenth)} of its last tenth"
 
 
 def find_stop(curve: MeasuredCurve) -> float | None:

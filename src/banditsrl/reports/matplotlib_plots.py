@@ -33,9 +33,6 @@ SINGLE_INCHES = (6.4, 3.8)
 DPI = 160
 """Resolution of PNG files."""
 
-BAR_ERRORS = 1.96
-"""Standard errors on each side in the bars of an error over many rounds."""
-
 MANY = 60
 """More eigenvalues than this are drawn with small marks."""
 
@@ -213,7 +210,7 @@ def _draw_spectrum(
 def _draw_errors(axis: Any, verdicts: Sequence["CandidateVerdict"], noise: float | None) -> None:
     names = [verdict.name for verdict in verdicts]
     errors = [verdict.error for verdict in verdicts]
-    bars = [BAR_ERRORS * verdict.error_stderr for verdict in verdicts]
+    bars = [verdict.error_margin for verdict in verdicts]
     axis.errorbar(errors, range(len(names)), xerr=bars, fmt="o", ms=4, color=LIGHT[0], capsize=2)
     axis.set_yticks(range(len(names)), names, fontsize=7)
     axis.set_ylim(len(names) - 0.5, -0.5)
@@ -221,5 +218,5 @@ def _draw_errors(axis: Any, verdicts: Sequence["CandidateVerdict"], noise: float
         axis.axvline(noise, color=LIGHT[1], lw=1, ls="--", label="noise")
         axis.legend(fontsize=7, loc="best")
     exact = "largest error of the best linear fit"
-    logged = f"mean squared error (bars: ± {BAR_ERRORS} standard errors)"
+    logged = "mean squared error (bars: 95% interval, Student's t)"
     axis.set_xlabel(exact if noise is None else logged)

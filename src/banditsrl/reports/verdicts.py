@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from banditsrl.display.intervals import student_factor
 from banditsrl.problems.finite import FiniteProblem
 from banditsrl.reports.number_format import format_number, format_plus_minus
 from banditsrl.theory.diagnosis import diagnose
@@ -35,6 +36,7 @@ class CandidateVerdict:
         error: On a problem the largest error of the best linear fit; on a log the mean squared
             error.
         error_stderr: Standard error of `error`; zero on a problem.
+        error_margin: Half the width of the 95% interval of `error`; zero on a problem.
         realizable: Whether it explains the rewards; None if the data cannot tell.
         fit: The same in words.
         played: Eigenvalues of the second moment of the played features (on a problem, of every
@@ -51,6 +53,7 @@ class CandidateVerdict:
     rank: int
     error: float
     error_stderr: float
+    error_margin: float
     realizable: bool | None
     fit: str
     played: tuple[float, ...]
@@ -121,6 +124,7 @@ def judge_logged(index: int, name: str, found: LoggedDiagnosis, fit: str) -> Can
         rank=found.rank,
         error=found.error,
         error_stderr=found.error_stderr,
+        error_margin=student_factor(found.n_rounds) * found.error_stderr,
         realizable=found.realizable,
         fit=fit,
         played=tuple(found.played.tolist()),
@@ -212,6 +216,7 @@ def _judge_candidate(problem: FiniteProblem, k: int) -> CandidateVerdict:
         rank=d.rank,
         error=d.error,
         error_stderr=0.0,
+        error_margin=0.0,
         realizable=d.realizable,
         fit=f"{fit}.",
         played=_compute_spectrum(features, problem.rho[:, None] * shares),

@@ -14,6 +14,7 @@ from banditsrl.core.contract import verify_contract
 from banditsrl.core.policy import Policy
 from banditsrl.core.problem import Problem
 from banditsrl.core.representation import Representation, TrainableRepresentation
+from banditsrl.errors import BanditSRLError, ContractViolation
 from banditsrl.policies.glrt import GLRT
 from banditsrl.policies.linear_policy import LinearPolicy
 from banditsrl.policies.policy_wrapper import PolicyAroundPolicy
@@ -23,8 +24,21 @@ OURS = "banditsrl."
 """Modules of this package begin with this."""
 
 
-def explain_failure(policy: Policy[Any], problem: Problem) -> None:
-    """Raise `ContractViolation` if a policy from outside breaks the contract; return otherwise."""
+def explain_failure(error: Exception, policy: Policy[Any], problem: Problem) -> None:
+    """Raise an error that names all defects of a policy from outside; return if there are none.
+
+    A violation stopped the run at the first defect, so it is explained as well; our other errors
+    speak for themselves.
+    """
+    if isinstance(error, BanditSRLError) and not isinstance(error, ContractViolation):
+        return
+    try:
+        _verify_parts(policy, problem)
+    except BanditSRLError as violation:
+        raise violation from error
+
+
+def _verify_parts(policy: Policy[Any], problem: Problem) -> None:
     suspects = list(_find_suspects(policy, problem))
     for suspect, representation in suspects:
         verify_contract(suspect, problem, representation=representation)

@@ -80,15 +80,19 @@ def warn_of_few_steps(policy: Policy[Any], problem: Problem, horizon: int) -> No
         warnings.warn(sentence, TooFewSteps, stacklevel=4)
 
 
-def check_offered(result: Result) -> None:
-    """Refuse a policy that chose an action that was not offered, or a problem whose means are NaN.
-
-    Such an action pays minus infinity (see `loop`), which stays in the regret; so does NaN.
-    """
+def check_means(result: Result) -> None:
+    """Refuse a problem whose means are NaN, which stays in the regret."""
     if np.isnan(result.regret[:, -1]).any():
         raise ContractViolation(
             f"{result.problem} must return finite means, got NaN; see check_problem."
         )
+
+
+def check_offered(result: Result) -> None:
+    """Refuse a policy that chose an action that was not offered.
+
+    Such an action pays minus infinity (see `loop`), which stays in the regret.
+    """
     if not np.isfinite(result.regret[:, -1]).all():
         raise ContractViolation(
             f"{result.policy} must choose available actions, got one that the problem did not "

@@ -20,7 +20,7 @@ from banditsrl.core.history import BLOCK
 from banditsrl.core.phases import phase_ends
 from banditsrl.core.policy import Policy
 from banditsrl.core.problem import Problem
-from banditsrl.errors import BanditSRLError
+from banditsrl.errors import ContractViolation
 from banditsrl.numerics.draws import is_key
 from banditsrl.numerics.partition import partition
 from banditsrl.numerics.precision import in_float64
@@ -130,7 +130,12 @@ def simulate(
         pmf_draws=plan.policy.pmf_draws,
         seconds=time.perf_counter() - started,
     )
-    run_checks.check_offered(result)
+    run_checks.check_means(result)
+    try:
+        run_checks.check_offered(result)
+    except ContractViolation as error:
+        explain_failure(error, plan.policy, plan.problem)
+        raise
     run_checks.warn_of_exceeded_bounds(result, plan.policy, reward_bound)
     return result
 
@@ -180,13 +185,8 @@ def _run_all(
             batch = seeds[first : first + plan.batch_size]
             tell = _make_teller(report, first * plan.horizon, len(batch), total)
             outcomes.append(_run_batch(plan, batch, tell, Slot(checkpoint, index)))
-    except BanditSRLError:
-        raise
     except Exception as error:
-        try:
-            explain_failure(plan.policy, plan.problem)
-        except BanditSRLError as violation:
-            raise violation from error
+        explain_failure(error, plan.policy, plan.problem)
         raise
     return outcomes
 

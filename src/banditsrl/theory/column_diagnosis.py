@@ -110,6 +110,7 @@ def _examine_candidate(candidate: ColumnCandidate, rounds: ColumnRounds) -> _Dra
         dim=rounds.n_actions * psi.shape[1],
         error=error,
         error_stderr=error_stderr,
+        n_rounds=len(held_out),
         excess=np.nan,
         excess_stderr=np.nan,
         realizable=None,

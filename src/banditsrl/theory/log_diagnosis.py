@@ -60,6 +60,7 @@ class LoggedDiagnosis:
         rank: Dimension of the span of the logged features of all actions.
         error: Mean squared error of its least-squares fit, corrected for the rank.
         error_stderr: Standard error of `error`.
+        n_rounds: Number of rounds of which `error` is the mean.
         excess: Mean difference between the squared error and the noise, over the rounds.
         excess_stderr: Standard error of `excess`.
         realizable: Whether chance can explain the excess; None if the data cannot tell.
@@ -75,6 +76,7 @@ class LoggedDiagnosis:
     rank: int
     error: float
     error_stderr: float
+    n_rounds: int
     excess: float
     excess_stderr: float
     realizable: bool | None
@@ -200,6 +202,7 @@ def _diagnose(
         rank=rank_of(table.reshape(-1, dim)),
         error=error,
         error_stderr=error_stderr,
+        n_rounds=n,
         excess=excess,
         excess_stderr=excess_stderr,
         realizable=realizable,

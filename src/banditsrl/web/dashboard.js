@@ -4,7 +4,6 @@
   const EVERY = 3000;  // milliseconds between two requests
   const TOKEN = "banditsrl-token";
   const LISTED = 4;  // items of a list that are shown
-  const Z = 1.96;  // deviations in a 95% interval
   const place = (id) => document.getElementById(id);
   const percent = (share) => `${(100 * share).toFixed(share && share < 0.1 ? 1 : 0)}%`;
   const count = (n) => Number(n).toLocaleString("en-GB");
@@ -136,7 +135,7 @@
     ]);
     // Where nobody asked for a decision there are no shares, and only late rewards.
     const pick = (key) => bins.map((bin) => (bin.decisions === 0 ? null : bin[key]));
-    const edge = (sign) => bins.map((bin) => (bin.decisions === 0 || bin.error === null ? null : bin.mean + sign * Z * bin.error));
+    const edge = (sign) => bins.map((bin) => (bin.decisions === 0 || bin.margin === null ? null : bin.mean + sign * bin.margin));
     const names = [...new Set(bins.flatMap((bin) => Object.keys(bin.actions)))].sort();
     const shares = ["certified", "explored", "audited"];
     return {

@@ -132,7 +132,10 @@ class ActionsView(LoopView, frozen=True, kw_only=True):
 
 
 class HistoryBin(LoopView, frozen=True, kw_only=True):
-    """What happened in one interval of time; shares are shares of its decisions."""
+    """What happened in one interval of time; shares are shares of its decisions.
+
+    `error` is the standard error of the mean reward, and `margin` half of its 95% interval.
+    """
 
     time: float
     seconds: float
@@ -140,6 +143,7 @@ class HistoryBin(LoopView, frozen=True, kw_only=True):
     rewards: int
     mean: float | None
     error: float | None
+    margin: float | None
     explored: float
     certified: float
     audited: float
