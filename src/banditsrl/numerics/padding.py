@@ -72,7 +72,7 @@ def update_at_size(
             value = jax.lax.fori_loop(0, (least == i).astype(int), run, value)
         return value
 
-    return _run_together(choose, function, used, size, (value, *args))
+    return _run_together(choose, function, used, size, (value, *args), n_updated=1)
 
 
 def _run_together(
@@ -81,8 +81,12 @@ def _run_together(
     used: Array,
     size: int,
     args: Sequence[Any],
+    n_updated: int = 0,
 ) -> Any:
-    """Let `choose` run the function at one size, for one seed or for all of them at once."""
+    """Let `choose` run the function at one size, for one seed or for all of them at once.
+
+    The first `n_updated` arguments become different for every seed, even if they are not yet.
+    """
     sizes = [-(-size // 3), -(-2 * size // 3), size]
     functions = [partial(function, k) for k in sizes]
 
@@ -93,7 +97,9 @@ def _run_together(
 
     @batched.def_vmap
     def over_seeds(axis_size: int, is_mapped: Any, used: Array, *args: Any) -> tuple[Any, Any]:
-        mapped = tuple(is_mapped[1:])
+        updated, others = is_mapped[1 : 1 + n_updated], is_mapped[1 + n_updated :]
+        mapped = (*jax.tree.map(lambda _: True, updated), *others)
+        args = jax.tree.map(partial(_repeat, axis_size), args, tuple(is_mapped[1:]), mapped)
         last = jax.tree.map(lambda leaf, m: _move_last(leaf) if m else leaf, args, mapped)
         axes = jax.tree.map(lambda m: -1 if m else None, mapped)
         all_seeds = [_map_in_order(each, axes, axis_size) for each in functions]
@@ -102,6 +108,11 @@ def _run_together(
         return first, jax.tree.map(lambda _: True, out)
 
     return batched(used, *args)
+
+
+def _repeat(n_seeds: int, leaf: Array, is_mapped: bool, must_be: bool) -> Array:
+    """Return one copy per seed of what all seeds share, if it must be mapped."""
+    return jnp.broadcast_to(leaf, (n_seeds, *leaf.shape)) if must_be and not is_mapped else leaf
 
 
 def _move_last(leaf: Array) -> Array:
