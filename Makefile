@@ -20,6 +20,10 @@ EXTRA         = $$($(BIN)/python -c "$(PROJECT); print(*[r.replace(' ', '') for 
 # level takes half the time.
 QUICK_COMPILER := XLA_FLAGS="$(XLA_FLAGS) --xla_cpu_use_fusion_emitters=false --xla_backend_optimization_level=1 --xla_cpu_parallel_codegen_split_count=1"
 
+# Two processes run the tests, so each of them has one core. Threads of OpenBLAS that wait for each other would
+# take up to twenty times as long.
+ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 POLARS_MAX_THREADS=1
+
 .PHONY: demo live test check bench parity docs dist bench-peers clean
 
 demo: $(VENV)/package.stamp
@@ -32,7 +36,7 @@ live: $(VENV)/package.stamp $(VENV)/serve.stamp
 	$(BIN)/python examples/shop.py $(LIVE)
 
 test: $(VENV)/package.stamp $(VENV)/test.stamp
-	$(QUICK_COMPILER) $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder --doctest-modules tests --pyargs banditsrl
+	$(ONE_THREAD) $(QUICK_COMPILER) $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder --doctest-modules tests --pyargs banditsrl
 
 check: $(VENV)/package.stamp $(VENV)/check.stamp $(VENV)/serve.stamp $(VENV)/postgres.stamp
 	$(BIN)/ruff check .
