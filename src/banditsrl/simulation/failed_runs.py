@@ -27,15 +27,16 @@ OURS = "banditsrl."
 def explain_failure(error: Exception, policy: Policy[Any], problem: Problem) -> None:
     """Raise an error that names all defects of a policy from outside; return if there are none.
 
-    A violation stopped the run at the first defect, so it is explained as well; our other errors
-    speak for themselves.
+    A violation that ended the run is one defect of perhaps several, so the others follow it; our
+    other errors speak for themselves.
     """
     if isinstance(error, BanditSRLError) and not isinstance(error, ContractViolation):
         return
     try:
         _verify_parts(policy, problem)
-    except BanditSRLError as violation:
-        raise violation from error
+    except ContractViolation as violation:
+        first = f"{error}\n" if isinstance(error, ContractViolation) else ""
+        raise ContractViolation(f"{first}{violation}", violation.defects) from error
 
 
 def _verify_parts(policy: Policy[Any], problem: Problem) -> None:
