@@ -8,7 +8,7 @@ coarse and into fine bins, and pairs of columns into cells. A context is familia
 - of every column, the rounds of the last fit had a value in the same coarse bin at least `FEWEST`
   times, and
 - none of its fine bins and cells has become much more frequent since: in the rounds since the fit
-  each came at most `MORE_OFTEN` times as often as before, and `SLACK` times more.
+  each came at most `MORE_OFTEN` times as often as before, plus `SLACK` times.
 
 The first condition notices values that are far from all others at once. The second one notices what
 is new in other ways after a few rounds: a code among known codes, familiar values that come
