@@ -21,8 +21,7 @@ from provenance import read_provenance
 from settings import SETTINGS, TITLES
 from streams import PROBLEMS
 
-T_975 = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262)
-"""97.5% quantiles of Student's t with 1, 2, ... degrees of freedom."""
+from banditsrl.display.intervals import student_factor
 
 
 class Row(NamedTuple):
@@ -94,8 +93,7 @@ def interval(values: Sequence[float]) -> tuple[float, float]:
     n = len(values)
     if n == 1:
         return values[0], math.nan
-    quantile = T_975[n - 2] if n - 2 < len(T_975) else 1.96
-    return statistics.fmean(values), quantile * statistics.stdev(values) / math.sqrt(n)
+    return statistics.fmean(values), student_factor(n) * statistics.stdev(values) / math.sqrt(n)
 
 
 def format_report(rows: list[Row], records: list[dict[str, Any]], made: dict[str, Any]) -> str:

@@ -20,12 +20,12 @@ from banditsrl.reports.curves import MAX_POINTS, build_panels, thin_positions
 from banditsrl.reports.measurements import SEED_POINTS, measure_sweep
 from banditsrl.reports.number_format import format_number, format_share
 from banditsrl.reports.page import write_report
-from banditsrl.reports.panel_tables import (
+from banditsrl.reports.paired_tables import (
     build_every_pair_table,
-    build_final_table,
     build_paired_table,
     compare_final_regret,
 )
+from banditsrl.reports.panel_tables import build_final_table
 from banditsrl.reports.sweep_problems import SweepProblems
 from banditsrl.reports.theory_comparison import TheoryComparer
 

@@ -16,7 +16,7 @@ from banditsrl.experiments.store import Store
 from banditsrl.experiments.sweep_file import read_sweep
 from banditsrl.reports.curves import build_panels
 from banditsrl.reports.measurements import measure_sweep
-from banditsrl.reports.run_summary import summarise_result
+from banditsrl.simulation.final_numbers import measure_result
 from banditsrl.simulation.shares import CertificateCounts, increase_after
 
 HORIZON = 2_000
@@ -96,7 +96,7 @@ def test_console_json_and_report_show_the_same_shares(
     sweep = read_sweep(tmp_path)
     (panel,) = build_panels(sweep, measure_sweep(sweep))
     page = panel.curves[0].certificates
-    row = summarise_result("p", result)
+    row = measure_result(result)
     planned: Any = SimpleNamespace(spec=spec)
     shown = result_to_json(planned, result)["certified"]
     assert shown["last_decile"] == row.certified == pytest.approx(page.certified_in_last_tenth)

@@ -14,7 +14,8 @@ from rich.text import Text
 from banditsrl.engines.jobs import Status
 from banditsrl.engines.progress import Display, Snapshot
 from banditsrl.reports.number_format import format_count
-from banditsrl.reports.run_summary import SummaryRow
+from banditsrl.simulation.final_numbers import measure_result
+from banditsrl.simulation.result import Result
 
 messages = Console(stderr=True)
 
@@ -162,10 +163,10 @@ def format_amount(number: float) -> str:
     return f"{number:.3g}"
 
 
-def build_summary_table(title: str, rows: list[SummaryRow]) -> Table:
-    """Return the final numbers of every curve as a table for the terminal."""
-    seeds = "/".join(str(n) for n in sorted({row.n_seeds for row in rows}))
-    horizons = "/".join(f"{n:,}" for n in sorted({row.horizon for row in rows}))
+def build_summary_table(title: str, rows: list[tuple[str, Result]]) -> Table:
+    """Return the final numbers of results, each with its panel, as a table for the terminal."""
+    seeds = "/".join(str(n) for n in sorted({result.n_seeds for _, result in rows}))
+    horizons = "/".join(f"{n:,}" for n in sorted({result.horizon for _, result in rows}))
     steps = "step" if horizons == "1" else "steps"
     table = Table(
         title=f"{title}: {seeds} {'seed' if seeds == '1' else 'seeds'}, {horizons} {steps}",
@@ -178,10 +179,10 @@ def build_summary_table(title: str, rows: list[SummaryRow]) -> Table:
     table.add_column("policy", overflow="fold")
     for name in ("regret ± s.e.", "2nd half", "flat", "cert.", "wrong", "cost"):
         table.add_column(name, justify="right", no_wrap=True)
-    for panel, group in groupby(rows, key=lambda row: row.panel):
+    for panel, group in groupby(rows, key=lambda row: row[0]):
         table.add_row(Text(panel, style="bold"))
-        for row in group:
-            table.add_row(Text(f"  {row.policy}"), *_format_row(row))
+        for _, result in group:
+            table.add_row(Text(f"  {result.policy}"), *_format_row(result))
     table.caption = (
         "regret ± s.e.: final regret, mean over seeds, with its standard error\n"
         "2nd half: regret added after half of the steps\n"
@@ -193,7 +194,8 @@ def build_summary_table(title: str, rows: list[SummaryRow]) -> Table:
     return table
 
 
-def _format_row(row: SummaryRow) -> tuple[str, ...]:
+def _format_row(result: Result) -> tuple[str, ...]:
+    row = measure_result(result)
     stderr = "" if math.isnan(row.stderr) else f" ± {row.stderr:.1f}"  # nan for a single seed
     return (
         f"{row.regret:.1f}{stderr}",

@@ -40,7 +40,6 @@ from banditsrl.experiments.store import Store
 from banditsrl.experiments.sweep_file import record_plan
 from banditsrl.reports.number_format import format_count
 from banditsrl.reports.page import write_report
-from banditsrl.reports.run_summary import summarise_result
 from banditsrl.simulation.result import Result
 
 SUCCEEDED, FAILED = 0, 1
@@ -153,7 +152,7 @@ def print_json(document: Any) -> None:
 
 def print_summary(executed: ExecutedSweep, title: str, console: Console) -> None:
     """Print a table of final numbers on standard output."""
-    rows = [summarise_result(planned.cell.panel, result) for planned, result in executed.results]
+    rows = [(planned.cell.panel, result) for planned, result in executed.results]
     if rows:
         console.print(build_summary_table(title, rows))
 

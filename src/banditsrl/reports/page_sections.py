@@ -26,12 +26,8 @@ from banditsrl.reports.page_plots import (
     plot_choices,
     plot_regret,
 )
-from banditsrl.reports.panel_tables import (
-    build_every_pair_table,
-    build_final_table,
-    build_paired_table,
-    build_tuned_table,
-)
+from banditsrl.reports.paired_tables import build_every_pair_table, build_paired_table
+from banditsrl.reports.panel_tables import build_final_table, build_tuned_table
 from banditsrl.reports.section_content import ReportData, SectionContent
 from banditsrl.reports.theory_comparison import TheoryComparison
 from banditsrl.reports.theory_marks import describe_marks, mark_times

@@ -3,18 +3,18 @@
 import csv
 import io
 import math
-from dataclasses import asdict, fields
 from pathlib import Path
 
 from banditsrl.core.files import write_bytes
 from banditsrl.reports.curves import ReportPanel
 from banditsrl.reports.number_format import MINUS, NO_VALUE
 from banditsrl.reports.panel_tables import (
-    FinalNumbers,
     TextTable,
     build_final_table,
-    list_final_numbers,
+    measure_curve,
+    order_by_regret,
 )
+from banditsrl.simulation.final_numbers import FinalNumbers
 
 LATEX = {
     "\\": r"\textbackslash{}",
@@ -43,11 +43,12 @@ def write_table_files(panel: ReportPanel, stem: Path) -> None:
 def write_csv(panel: ReportPanel) -> str:
     """Return one row per algorithm with unrounded numbers; an empty field means no value."""
     text = io.StringIO()
-    names = [field.name for field in fields(FinalNumbers)]
+    names = list(dict.fromkeys(("algorithm", "n_seeds", "n_planned", *FinalNumbers._fields)))
     writer = csv.DictWriter(text, names, lineterminator="\n")
     writer.writeheader()
-    for numbers in list_final_numbers(panel):
-        values = asdict(numbers)
+    for curve in order_by_regret(panel):
+        planned = {"algorithm": curve.name, "n_planned": len(curve.cell.seeds)}
+        values = {**planned, **measure_curve(curve)._asdict()}
         no_value = {k for k, v in values.items() if isinstance(v, float) and math.isnan(v)}
         writer.writerow({k: "" if k in no_value else v for k, v in values.items()})
     return text.getvalue()
