@@ -13,16 +13,15 @@ that must not lose what it has learned when its process ends wants a `Loop` inst
 import dataclasses
 import threading
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import jax
 import numpy as np
 from jax import Array
-from numpy.typing import NDArray
 
 from banditsrl.arguments import count
 from banditsrl.core.adapters import as_policy
-from banditsrl.core.history import BLOCK, History, empty_history, resize, write_rounds
+from banditsrl.core.history import BLOCK, History, resize
 from banditsrl.core.phases import is_phase_end
 from banditsrl.core.policy import AnyPolicy, Choice, State
 from banditsrl.core.representation import Context
@@ -31,9 +30,16 @@ from banditsrl.display.charts import LineChart
 from banditsrl.display.displayed import Displayed
 from banditsrl.display.summaries import Summary
 from banditsrl.errors import InvalidArgument
-from banditsrl.numerics.precision import in_float64
 from banditsrl.policies.watched import Watched
 from banditsrl.selection.trust import Trust
+from banditsrl.serving.agent_memory import (
+    Memory,
+    Round,
+    check_shape,
+    empty_memory,
+    room_for,
+    write_recent,
+)
 from banditsrl.serving.agent_rounds import draw_rounds, summarise_agent, tabulate_rounds
 from banditsrl.serving.bound_watch import BoundWatch
 from banditsrl.serving.compiled import compiled
@@ -43,19 +49,6 @@ from banditsrl.serving.warm_start import learn_log
 
 if TYPE_CHECKING:
     import polars as pl
-
-Round: TypeAlias = tuple[NDArray[Any], Any, float, bool]
-"""A context, the action played, its reward, and whether it was certified."""
-
-
-class Memory(NamedTuple):
-    """What an agent keeps, and saves."""
-
-    state: State
-    history: History  # empty for a policy that never reads it
-    n: NDArray[np.int64]  # rounds learned
-    n_choices: NDArray[np.int64]  # choices made, when the agent was saved
-    key: Array
 
 
 class Agent(Displayed):
@@ -92,7 +85,7 @@ class Agent(Displayed):
         self._watch = BoundWatch(self._policy, reward_bound)
         self._compiled = compiled(self._policy)
         key, init_key = jax.random.split(jax.random.key(count("seed", seed, 0)))
-        self._memory = _empty_memory(self._policy.init(init_key), key)
+        self._memory = empty_memory(self._policy.init(init_key), key)
         self._recent: tuple[Round, ...] = ()  # learned, and not yet written into the history
         self._n_choices = 0  # choices made, those that were refused included
         self._log_note = ""
@@ -127,7 +120,7 @@ class Agent(Displayed):
         n = int(history.n)
         memory = agent._memory._replace(state=state, n=np.asarray(n, dtype=np.int64))
         if agent._keeps_history:
-            memory = memory._replace(history=resize(history, agent._room_for(n)))
+            memory = memory._replace(history=resize(history, room_for(n, agent._capacity)))
         agent._memory, agent._log_note = memory, note
         return agent
 
@@ -226,7 +219,7 @@ class Agent(Displayed):
             memory = memory._replace(state=watched)
         memory = memory._replace(state=self._compiled.learn(memory.state, *one), n=memory.n + 1)
         if self._keeps_history:
-            _check_shape(one[0], recent, memory.history)
+            check_shape(one[0], recent, memory.history)
             recent = (*recent, one)
         ends = self._ends_phase(int(memory.n))
         if ends or len(recent) == BLOCK:
@@ -237,15 +230,8 @@ class Agent(Displayed):
 
     def _write(self, memory: Memory, recent: tuple[Round, ...]) -> Memory:
         """Return the memory with recent rounds in its history."""
-        room = self._room_for(int(memory.history.n) + len(recent))
-        return _write_recent(memory, recent, room)
-
-    def _room_for(self, n: int) -> int:
-        """Return room for n rounds: the capacity times a power of two, to compile few sizes."""
-        size = -(-self._capacity // BLOCK) * BLOCK
-        while size < n:
-            size *= 2
-        return size
+        room = room_for(int(memory.history.n) + len(recent), self._capacity)
+        return write_recent(memory, recent, room)
 
     def _refresh(self, memory: Memory) -> State:
         """Return the state at the start of the next phase."""
@@ -276,7 +262,7 @@ class Agent(Displayed):
         memory: Memory = load_state(path, _AgentState(agent.policy))
         memory = memory._replace(n=np.array(memory.n))
         if agent._keeps_history:
-            room = agent._room_for(int(memory.n))
+            room = room_for(int(memory.n), agent._capacity)
             memory = memory._replace(history=resize(memory.history, room))
         agent._memory, agent._n_choices = memory, int(memory.n_choices)
         return agent
@@ -292,55 +278,9 @@ _fold_in = jax.jit(jax.random.fold_in)
 
 @dataclasses.dataclass(frozen=True)
 class _AgentState:
-    """A policy whose state is the memory of an agent, as the state file needs it."""
+    """A policy whose state is the memory of an agent; state files hold the name of this class."""
 
     policy: AnyPolicy
 
     def init(self, key: Array) -> Memory:
-        return _empty_memory(as_policy(self.policy).init(key), key)
-
-
-@in_float64
-def _empty_memory(state: State, key: Array) -> Memory:
-    """Return the memory before the first round; the first context decides the buffers."""
-    zero = np.zeros((), dtype=np.int64)
-    nothing = resize(empty_history(np.zeros(()), 0), 0)
-    return Memory(state, nothing, n=zero, n_choices=zero, key=key)
-
-
-def _check_shape(context: NDArray[Any], recent: tuple[Round, ...], history: History) -> None:
-    """Refuse a context of another shape than those before it."""
-    if recent:
-        shape = recent[0][0].shape
-    elif int(history.n):
-        shape = history.contexts.shape[1:]
-    else:
-        return
-    if context.shape != shape:
-        raise InvalidArgument(f"context must have shape {shape} as before, got {context.shape}.")
-
-
-@in_float64
-def _write_recent(memory: Memory, recent: tuple[Round, ...], room: int) -> Memory:
-    """Return the memory with recent rounds written into its history, which grows to `room`.
-
-    Writing into arrays of JAX takes as long for many rounds as for one, so `learn` collects them.
-    """
-    if not recent:
-        return memory
-    contexts, actions, rewards, certified = (
-        np.asarray(values) for values in zip(*recent, strict=True)
-    )
-    history, n = memory.history, int(memory.history.n)
-    if n == 0:
-        history = empty_history(contexts[0], room)
-    wide = np.result_type(history.contexts.dtype, contexts.dtype)  # fractions after whole numbers
-    if wide != history.contexts.dtype:
-        history = history._replace(contexts=history.contexts.astype(wide))
-    if room > history.capacity:
-        history = resize(history, room)
-    written = _write_rounds(history, np.asarray(n), contexts, actions, rewards, certified)
-    return memory._replace(history=written)
-
-
-_write_rounds = jax.jit(write_rounds)
+        return empty_memory(as_policy(self.policy).init(key), key)
