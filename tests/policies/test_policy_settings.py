@@ -22,14 +22,14 @@ def test_the_settings_shown_are_those_that_the_maker_knows(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     known: set[str] = set()
-    share_out = catalogue._share_out
+    share_out = catalogue.share_out
 
     def record(settings: Any, parts: Any, task: Any, preset: Any = None, fixed: Any = None) -> Any:
-        known.update(n for part in parts for n in catalogue._setting_names(part))
+        known.update(n for part in parts for n in catalogue.setting_names(part))
         known.difference_update(fixed or {})
         return share_out(settings, parts, task, preset, fixed)
 
-    monkeypatch.setattr(catalogue, "_share_out", record)
+    monkeypatch.setattr(catalogue, "share_out", record)
     banditsrl.make_policy(name, banditsrl.Stream(n_columns=3, n_actions=2))
     rows = list_policy_settings(name)
     own = {"representation", "rff_dim", "rff_seed", "n_features", "feature_seed"}

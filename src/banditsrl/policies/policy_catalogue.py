@@ -5,13 +5,10 @@ it: the policy, its base, the network or the training. For a policy that works o
 `representation` is the index of that candidate, or of the one that supplies a network's inputs.
 """
 
-import dataclasses
-from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
-from banditsrl.arguments import count
 from banditsrl.core.adapters import as_task
 from banditsrl.core.policy import Policy
 from banditsrl.core.problem import ProblemLike, Task
@@ -27,6 +24,7 @@ from banditsrl.policies.linear_policy import RidgePolicy
 from banditsrl.policies.neuralucb import NeuralUCB
 from banditsrl.policies.nn_banditsrl import NNBanditSRL
 from banditsrl.policies.presets import EXPLORER, PORTFOLIO, PRESETS, Settings
+from banditsrl.policies.setting_shares import pick_candidate, setting_names, share_out
 from banditsrl.policies.tested_policy import TestedPolicy
 from banditsrl.policies.tree_egreedy import TreeEGreedy
 from banditsrl.policies.tree_linucb import TreeLinUCB
@@ -59,18 +57,6 @@ POLICIES: Registry[PolicyMaker] = Registry("policy")
 MAXIMUM_LIKELIHOOD: Settings = {"loss": "none", "glrt_scale": None, "held_out": False}
 """With these, NN-BanditSRL is its base algorithm on the maximum-likelihood representation."""
 
-NOT_SETTINGS = {"base", "representation", "representations", "network", "training", "wides"} | {
-    "explorer",
-    "learner",
-    "trees",
-    "networks",
-    "tree_learner",
-    "n_actions",
-    "n_columns",
-    "policy",
-}
-"""Fields that are parts of a policy, not settings."""
-
 
 LIVE_DRIFT = 1e5
 """Average number of rounds between false alarms of a change, in the default policy for live use."""
@@ -101,7 +87,7 @@ def make_policy(
     """
     chosen = PRESETS["default" if preset is None else preset]
     task = as_task(look_up_problem(problem))
-    outer = {key: value for key, value in settings.items() if key in _setting_names(Watched)}
+    outer = {key: value for key, value in settings.items() if key in setting_names(Watched)}
     own = {key: value for key, value in settings.items() if key not in outer}
     if name == "banditsrl-auto" and isinstance(task, Stream):
         outer = {"drift": LIVE_DRIFT, **outer}
@@ -122,7 +108,7 @@ def _watch(name: str, policy: Policy[Any], settings: Settings) -> Watched:
     return Watched(policy, **settings)
 
 
-def _make_alone(
+def make_alone(
     base: type[RidgePolicy],
     task: Task,
     preset: Settings,
@@ -130,12 +116,13 @@ def _make_alone(
     representation: int = 0,
     **settings: Any,
 ) -> RidgePolicy:
+    """Return a base algorithm on one candidate."""
     del preset
-    (own,) = _share_out(settings, [base], task)
-    return base(_pick(task, representation), **own)
+    (own,) = share_out(settings, [base], task)
+    return base(pick_candidate(task, representation), **own)
 
 
-def _make_glrt(
+def make_glrt(
     base: type[RidgePolicy],
     task: Task,
     preset: Settings,
@@ -143,26 +130,29 @@ def _make_glrt(
     representation: int = 0,
     **settings: Any,
 ) -> GLRT:
+    """Return a base algorithm that is greedy where the test is sure, on one candidate."""
     del preset
-    rest, own = _share_out(settings, [GLRT, base], task)
-    return GLRT(base=base(_pick(task, representation), **own), **rest)
+    rest, own = share_out(settings, [GLRT, base], task)
+    return GLRT(base=base(pick_candidate(task, representation), **own), **rest)
 
 
-def _make_banditsrl(
+def make_banditsrl(
     base: type[RidgePolicy], task: Task, preset: Settings, **settings: Any
 ) -> BanditSRL:
+    """Return BanditSRL on all candidates, around a base algorithm."""
     del preset
-    rest, own = _share_out(settings, [BanditSRL, base], task)
+    rest, own = share_out(settings, [BanditSRL, base], task)
     return BanditSRL(task.representations, base=base(**own), **rest)
 
 
-def _make_leader(task: Task, preset: Settings, *, eliminate: bool, **settings: Any) -> Leader:
+def make_leader(task: Task, preset: Settings, *, eliminate: bool, **settings: Any) -> Leader:
+    """Return LEADER on all candidates."""
     del preset
-    (own,) = _share_out(settings, [Leader], task)
+    (own,) = share_out(settings, [Leader], task)
     return Leader(task.representations, eliminate=eliminate, **own)
 
 
-def _make_fourier(
+def make_fourier(
     base: type[RidgePolicy],
     task: Task,
     preset: Settings,
@@ -172,13 +162,14 @@ def _make_fourier(
     rff_seed: int = 0,
     **settings: Any,
 ) -> RidgePolicy:
+    """Return a base algorithm on random Fourier features of one candidate."""
     del preset
-    (own,) = _share_out(settings, [base], task)
-    features = Fourier(_pick(task, representation), dim=rff_dim, seed=rff_seed)
+    (own,) = share_out(settings, [base], task)
+    features = Fourier(pick_candidate(task, representation), dim=rff_dim, seed=rff_seed)
     return base(features, **own)
 
 
-def _make_nn_banditsrl(
+def make_nn_banditsrl(
     base: type[RidgePolicy],
     fixed: Settings,
     task: Task,
@@ -187,26 +178,28 @@ def _make_nn_banditsrl(
     representation: int = 0,
     **settings: Any,
 ) -> NNBanditSRL:
+    """Return BanditSRL with a network, around a base algorithm; `fixed` cannot be changed."""
     parts: list[type[Any]] = [NNBanditSRL, Training, Network, base]
-    outer, training, network, own = _share_out(settings, parts, task, preset, fixed)
+    outer, training, network, own = share_out(settings, parts, task, preset, fixed)
     return NNBanditSRL(
-        Network(_pick(task, representation), **network),
+        Network(pick_candidate(task, representation), **network),
         training=Training(**training),
         base=base(**own),
         **outer,
     )
 
 
-def _make_neuralucb(
+def make_neuralucb(
     task: Task, preset: Settings, *, representation: int = 0, **settings: Any
 ) -> NeuralUCB:
+    """Return NeuralUCB on one candidate."""
     parts: list[type[Any]] = [NeuralUCB, Training, Network]
-    outer, training, network = _share_out(settings, parts, task, preset, {"loss": "none"})
-    inputs = _pick(task, representation)
+    outer, training, network = share_out(settings, parts, task, preset, {"loss": "none"})
+    inputs = pick_candidate(task, representation)
     return NeuralUCB(Network(inputs, **network), training=Training(**training), **outer)
 
 
-def _make_auto(
+def make_auto(
     task: Task,
     preset: Settings,
     *,
@@ -215,13 +208,14 @@ def _make_auto(
     feature_seed: int = 0,
     **settings: Any,
 ) -> BanditSRLAuto:
+    """Return the portfolio: ridge, trees and networks together."""
     parts: list[type[Any]] = [BanditSRLAuto, NetworkLearner, Training, Network, WideUCB, Trees]
-    shares = _share_out(settings, parts, task, {**preset, **PORTFOLIO})
+    shares = share_out(settings, parts, task, {**preset, **PORTFOLIO})
     outer, learner, training, network, explorer, trees = shares
     # The noise level is estimated, and presets concern the networks only, unless given by name.
     outer = {k: v for k, v in outer.items() if k in settings}
     explorer = {**EXPLORER, **{k: v for k, v in explorer.items() if k in settings}}
-    inputs = _pick(task, representation)
+    inputs = pick_candidate(task, representation)
     random = {"n_features": n_features, "seed": feature_seed}
     columns = Wide(inputs, n_features=0)
     wides = (columns, *(Wide(inputs, kind=kind, **random) for kind in KINDS))
@@ -240,7 +234,7 @@ def _make_auto(
     )
 
 
-def _make_disjoint(
+def make_disjoint(
     task: Task,
     preset: Settings,
     *,
@@ -249,13 +243,14 @@ def _make_disjoint(
     feature_seed: int = 0,
     **settings: Any,
 ) -> WideUCB:
+    """Return LinUCB with one ridge regression per action."""
     del preset
-    (own,) = _share_out(settings, [WideUCB], task)
-    inputs = _pick(task, representation)
+    (own,) = share_out(settings, [WideUCB], task)
+    inputs = pick_candidate(task, representation)
     return WideUCB((Wide(inputs, n_features=n_features, seed=feature_seed),), **own)
 
 
-def _make_trees(
+def make_trees(
     policy: type[TreeEGreedy] | type[TreeLinUCB],
     task: Task,
     preset: Settings,
@@ -263,82 +258,33 @@ def _make_trees(
     representation: int = 0,
     **settings: Any,
 ) -> TreeEGreedy | TreeLinUCB:
+    """Return a policy on boosted trees."""
     del preset
-    outer, trees = _share_out(settings, [policy, Trees], task)
-    columns = Wide(_pick(task, representation), n_features=0)
+    outer, trees = share_out(settings, [policy, Trees], task)
+    columns = Wide(pick_candidate(task, representation), n_features=0)
     learner = TreeLearner(columns, Trees(columns.n_actions, columns.n_columns, **trees))
     return policy(learner, **outer)
 
 
-def _pick(task: Task, representation: int) -> Representation:
-    """Return one of the candidates of a task, by its index."""
-    candidates = task.representations
-    if not candidates:
-        raise InvalidArgument("representations must hold at least one candidate, got an empty set.")
-    if count("representation", representation, 0) >= len(candidates):
-        raise InvalidArgument(
-            f"representation must be below {len(candidates)}, got {representation}."
-        )
-    return candidates[representation]
-
-
-def _share_out(
-    settings: Settings,
-    parts: Sequence[type[Any]],
-    task: Task,
-    preset: Settings | None = None,
-    fixed: Settings | None = None,
-) -> list[Settings]:
-    """Return the settings of each part: every setting goes to the first part that has it.
-
-    Settings in `fixed` cannot be changed. Settings of the preset, and the noise level of the task,
-    are passed on if some part has them.
-    """
-    owners: dict[str, int] = {}
-    for index, part in enumerate(parts):
-        for name in _setting_names(part):
-            owners.setdefault(name, index)
-    known: Registry[int] = Registry(f"setting of {parts[0].__name__}")
-    for name, index in owners.items():
-        if name not in (fixed or {}):
-            known.add(name, index)
-    for name in settings:
-        known[name]  # raises for an unknown name, and suggests the nearest one
-    merged = {"sigma": task.sigma or None, **(preset or {}), **settings, **(fixed or {})}
-    shares: list[Settings] = [{} for _ in parts]
-    for name, value in merged.items():
-        if name in owners:
-            shares[owners[name]][name] = value
-    return shares
-
-
-def _setting_names(part: type[Any]) -> list[str]:
-    """Return the names that can be set on one part."""
-    if part is Network:
-        return ["layers", "activation"]
-    names = [field.name for field in dataclasses.fields(part)]
-    return [name for name in names if not name.startswith("_") and name not in NOT_SETTINGS]
-
-
 for _name in BASES:
     _base = BASES[_name]
-    POLICIES.add(_name, partial(_make_alone, _base))
-    POLICIES.add(f"glrt-{_name}", partial(_make_glrt, _base))
+    POLICIES.add(_name, partial(make_alone, _base))
+    POLICIES.add(f"glrt-{_name}", partial(make_glrt, _base))
 for _name in ("linucb", "lints", "egreedy", "igw"):
-    POLICIES.add(f"banditsrl-{_name}", partial(_make_banditsrl, BASES[_name]))
-POLICIES.add("leader", partial(_make_leader, eliminate=True))
-POLICIES.add("leader-plain", partial(_make_leader, eliminate=False))
+    POLICIES.add(f"banditsrl-{_name}", partial(make_banditsrl, BASES[_name]))
+POLICIES.add("leader", partial(make_leader, eliminate=True))
+POLICIES.add("leader-plain", partial(make_leader, eliminate=False))
 for _name in ("linucb", "lints", "egreedy", "igw"):
-    POLICIES.add(f"nn-banditsrl-{_name}", partial(_make_nn_banditsrl, BASES[_name], {}))
+    POLICIES.add(f"nn-banditsrl-{_name}", partial(make_nn_banditsrl, BASES[_name], {}))
 for _name in ("linucb", "lints", "egreedy"):
-    _maker = partial(_make_nn_banditsrl, BASES[_name], MAXIMUM_LIKELIHOOD)
+    _maker = partial(make_nn_banditsrl, BASES[_name], MAXIMUM_LIKELIHOOD)
     POLICIES.add(f"neural-{_name}", _maker)
 for _name, _refit in (("igw-nn", "none"), ("igw-ref", "ridge")):
-    POLICIES.add(_name, partial(_make_nn_banditsrl, IGW, {**MAXIMUM_LIKELIHOOD, "refit": _refit}))
-POLICIES.add("neuralucb", _make_neuralucb)
-POLICIES.add("banditsrl-auto", _make_auto)
-POLICIES.add("linucb-disjoint", _make_disjoint)
-POLICIES.add("tree-egreedy", partial(_make_trees, TreeEGreedy))
-POLICIES.add("tree-linucb", partial(_make_trees, TreeLinUCB))
+    POLICIES.add(_name, partial(make_nn_banditsrl, IGW, {**MAXIMUM_LIKELIHOOD, "refit": _refit}))
+POLICIES.add("neuralucb", make_neuralucb)
+POLICIES.add("banditsrl-auto", make_auto)
+POLICIES.add("linucb-disjoint", make_disjoint)
+POLICIES.add("tree-egreedy", partial(make_trees, TreeEGreedy))
+POLICIES.add("tree-linucb", partial(make_trees, TreeLinUCB))
 for _name in ("linucb", "egreedy"):
-    POLICIES.add(f"rff-{_name}", partial(_make_fourier, BASES[_name]))
+    POLICIES.add(f"rff-{_name}", partial(make_fourier, BASES[_name]))

@@ -17,6 +17,7 @@ from banditsrl.policies.neuralucb import NeuralUCB
 from banditsrl.policies.nn_banditsrl import NNBanditSRL
 from banditsrl.policies.policy_catalogue import POLICIES
 from banditsrl.policies.presets import PORTFOLIO, PRESETS
+from banditsrl.policies.setting_shares import setting_names
 from banditsrl.policies.wide_ucb import WideUCB
 from banditsrl.problems.stream import Stream
 from banditsrl.representations.network import Network
@@ -65,12 +66,12 @@ OWN_HELP = {
 """Help for what a maker takes itself, or what a part declares without help."""
 
 PARTS: dict[Any, tuple[type[Any], ...]] = {
-    catalogue._make_glrt: (GLRT,),
-    catalogue._make_banditsrl: (BanditSRL,),
-    catalogue._make_leader: (Leader,),
-    catalogue._make_nn_banditsrl: (NNBanditSRL, Training, Network),
-    catalogue._make_neuralucb: (NeuralUCB, Training, Network),
-    catalogue._make_auto: (
+    catalogue.make_glrt: (GLRT,),
+    catalogue.make_banditsrl: (BanditSRL,),
+    catalogue.make_leader: (Leader,),
+    catalogue.make_nn_banditsrl: (NNBanditSRL, Training, Network),
+    catalogue.make_neuralucb: (NeuralUCB, Training, Network),
+    catalogue.make_auto: (
         BanditSRLAuto,
         NetworkLearner,
         Training,
@@ -78,8 +79,8 @@ PARTS: dict[Any, tuple[type[Any], ...]] = {
         WideUCB,
         Trees,
     ),
-    catalogue._make_disjoint: (WideUCB,),
-    catalogue._make_trees: (Trees,),
+    catalogue.make_disjoint: (WideUCB,),
+    catalogue.make_trees: (Trees,),
 }
 """The parts of what each maker builds, besides a class that it is given."""
 
@@ -115,12 +116,12 @@ def list_policy_settings(name: str, preset: str = "default") -> list[SettingRow]
     classes = tuple(each for each in given if isinstance(each, type))
     parts = PARTS.get(function, ())
     rows = {row.name: row for row in list_parameters(function)}
-    for part in (*classes, *parts) if function is catalogue._make_trees else (*parts, *classes):
+    for part in (*classes, *parts) if function is catalogue.make_trees else (*parts, *classes):
         replaced = {} if part in KEEP_DEFAULTS else _read_preset(function, preset)
         for row in _list_part(part):
             rows.setdefault(row.name, row._replace(default=replaced.get(row.name, row.default)))
     fixed = {key for each in given if isinstance(each, dict) for key in each}
-    fixed |= {"loss"} if function is catalogue._make_neuralucb else set()
+    fixed |= {"loss"} if function is catalogue.make_neuralucb else set()
     return [
         row._replace(help=row.help or OWN_HELP.get(row.name, ""))
         for row in rows.values()
@@ -140,12 +141,12 @@ def _read_preset(function: Any, preset: str) -> dict[str, Any]:
     if Training not in PARTS.get(function, ()):
         return {}
     task = Stream(n_columns=1, n_actions=2)  # presets differ for Covertype only
-    more = PORTFOLIO if function is catalogue._make_auto else {}
+    more = PORTFOLIO if function is catalogue.make_auto else {}
     return {**PRESETS[preset](task), **more}
 
 
 def _list_part(part: type[Any]) -> list[SettingRow]:
-    names = catalogue._setting_names(part)
+    names = setting_names(part)
     if part is not Network:
         return [row for row in list_fields(part) if row.name in names]
     described = parse_arguments(getdoc(Network) or "")
