@@ -7,7 +7,8 @@ import pytest
 from numpy.typing import NDArray
 
 from banditsrl.errors import InvalidArgument
-from banditsrl.evaluation.promotion_gate import STAKES, PromotionGate, read_gate
+from banditsrl.evaluation.gate_verdict import read_gate
+from banditsrl.evaluation.promotion_gate import STAKES, PromotionGate
 from banditsrl.selection.confidence_sequence import (
     BETS,
     add_observation,

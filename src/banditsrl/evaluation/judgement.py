@@ -19,9 +19,10 @@ from banditsrl.estimation.paired_comparison import compare, measure_disagreement
 from banditsrl.estimation.reward_models import CrossFitted, fit_reward_model
 from banditsrl.estimation.row_folds import fold_of
 from banditsrl.estimation.target_terms import TargetTerms, join_terms, make_terms
+from banditsrl.evaluation.gate_verdict import GateRule, GateVerdict
 from banditsrl.evaluation.learned_targets import LearnedTarget
 from banditsrl.evaluation.log_quality import LogQuality, QualityTally
-from banditsrl.evaluation.promotion_gate import GateRule, GateVerdict, PromotionGate
+from banditsrl.evaluation.promotion_gate import PromotionGate
 from banditsrl.evaluation.quality_words import describe_overlap, doubt_gate, refuse_log
 from banditsrl.evaluation.target_overlap import OverlapTally, TargetOverlap
 from banditsrl.evaluation.targets import Target

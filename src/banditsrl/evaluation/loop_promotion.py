@@ -16,10 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banditsrl.errors import InvalidArgument, NotFound
+from banditsrl.evaluation.gate_verdict import LEVEL, GateRule, GateVerdict
 from banditsrl.evaluation.log_quality import QualityTally
 from banditsrl.evaluation.loop_targets import open_version
 from banditsrl.evaluation.policy_targets import PolicyTarget
-from banditsrl.evaluation.promotion_gate import LEVEL, GateRule, GateVerdict, PromotionGate
+from banditsrl.evaluation.promotion_gate import PromotionGate
 from banditsrl.evaluation.quality_words import doubt_gate
 from banditsrl.evaluation.target_overlap import UNSUPPORTED_LIMIT, OverlapTally, find_unsupported
 from banditsrl.live.decision_rows import SETTLED, WAITING, to_vector

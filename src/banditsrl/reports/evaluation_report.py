@@ -17,9 +17,9 @@ from banditsrl.errors import InvalidArgument
 from banditsrl.estimation.estimator_formulas import ESTIMATORS
 from banditsrl.estimation.estimators import Estimate, estimate
 from banditsrl.estimation.reward_models import KINDS as REWARD_MODELS
+from banditsrl.evaluation.gate_verdict import GateRule, GateVerdict, read_gate
 from banditsrl.evaluation.judgement import LOGGED, LogJudge, TargetJudgement, fit_model
 from banditsrl.evaluation.log_quality import LogQuality
-from banditsrl.evaluation.promotion_gate import GateRule, GateVerdict, read_gate
 from banditsrl.evaluation.replay_judgement import REPLAY, judge_replay
 from banditsrl.evaluation.targets import Target, make_target
 from banditsrl.logs.log import Log
