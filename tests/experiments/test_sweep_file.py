@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from banditsrl.errors import InvalidArgument
-from banditsrl.experiments.sweep_file import SweepCell, read_sweep
+from banditsrl.experiments.sweep import SweepCell
+from banditsrl.experiments.sweep_file import read_sweep
 
 ENTRY = {
     "figure": "vardim",

@@ -14,7 +14,8 @@ import polars as pl
 import pytest
 
 from banditsrl.errors import InvalidArgument
-from banditsrl.experiments.sweep_file import SweepCell, read_sweep
+from banditsrl.experiments.sweep import SweepCell
+from banditsrl.experiments.sweep_file import read_sweep
 from banditsrl.reports.colours import DARK, LIGHT, assign_styles
 from banditsrl.reports.curves import MAX_POINTS, build_panels, thin_positions
 from banditsrl.reports.measurements import SEED_POINTS, measure_sweep

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from banditsrl.experiments.sweep_file import SweepCell
+from banditsrl.experiments.sweep import SweepCell
 from banditsrl.reports.colours import LineStyle, assign_styles
 
 

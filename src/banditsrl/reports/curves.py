@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from banditsrl.experiments.sweep_file import Sweep, SweepCell
+from banditsrl.experiments.sweep import Sweep, SweepCell
 from banditsrl.reports.measurements import Measurements
 from banditsrl.simulation.shares import CertificateCounts
 

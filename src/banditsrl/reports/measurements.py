@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from banditsrl.experiments.run_tables import COUNTS
-from banditsrl.experiments.sweep_file import Sweep
+from banditsrl.experiments.sweep import Sweep
 from banditsrl.simulation.shares import HALF
 
 if TYPE_CHECKING:

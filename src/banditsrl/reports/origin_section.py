@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from html import escape
 from typing import Any
 
-from banditsrl.experiments.sweep_file import SweepCell
+from banditsrl.experiments.sweep import SweepCell
 from banditsrl.reports.html_elements import render_note, render_table
 from banditsrl.reports.number_format import NO_VALUE, format_count
 from banditsrl.reports.panel_tables import TextTable

@@ -13,7 +13,8 @@ from pathlib import Path
 from string import Template
 
 from banditsrl.core.files import write_bytes
-from banditsrl.experiments.sweep_file import Sweep, read_sweep
+from banditsrl.experiments.sweep import Sweep
+from banditsrl.experiments.sweep_file import read_sweep
 from banditsrl.reports.cell_styles import assign_cell_styles
 from banditsrl.reports.colours import define_palette
 from banditsrl.reports.curves import ReportPanel, build_panels

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from banditsrl.experiments.sweep_file import Sweep
+from banditsrl.experiments.sweep import Sweep
 from banditsrl.reports.colours import LineStyle
 from banditsrl.reports.curves import ReportPanel
 from banditsrl.reports.page_plots import Plot

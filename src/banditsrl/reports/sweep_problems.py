@@ -7,7 +7,7 @@ import json
 from dataclasses import dataclass, field
 
 from banditsrl.errors import BanditSRLError
-from banditsrl.experiments.sweep_file import Sweep
+from banditsrl.experiments.sweep import Sweep
 from banditsrl.problems.finite import FiniteProblem
 from banditsrl.problems.problem_catalogue import make_problem
 from banditsrl.reports.curves import MeasuredCurve

@@ -2,7 +2,7 @@
 
 from html import escape
 
-from banditsrl.experiments.sweep_file import Sweep, SweepCell
+from banditsrl.experiments.sweep import Sweep, SweepCell
 
 MAX_LISTED = 40
 """Incomplete cells that are named one by one; the others are only counted."""
