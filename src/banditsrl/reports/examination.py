@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from banditsrl.reports.candidate_advice import describe_span, recommend, write_advice
 from banditsrl.reports.matplotlib_plots import DPI, apply_look, draw_spectra
 from banditsrl.reports.number_format import format_count, format_number, format_share, format_time
 from banditsrl.reports.policy_advice import PolicyAdvice
-from banditsrl.reports.verdicts import CandidateVerdict, describe_span, recommend, write_advice
+from banditsrl.reports.verdicts import CandidateVerdict
 from banditsrl.theory.certificate_forecast import Forecast
 from banditsrl.theory.column_scales import RANK_TOLERANCE
 
