@@ -279,7 +279,7 @@ def test_plain_code_gives_each_of_forty_seeds_what_it_gives_that_seed_alone(
     assert len(np.unique(together.regret[:, -1])) > 20
     among_copies = banditsrl.simulate(three, policy, seeds=[17], **settings)
     np.testing.assert_array_equal(among_copies.regret, together.regret[[17]])
-    monkeypatch.setattr("banditsrl.simulation.simulate.SEEDS_AT_ONCE", 1)
+    monkeypatch.setattr("banditsrl.simulation.run_plan.SEEDS_AT_ONCE", 1)
     alone = banditsrl.simulate(three, policy, seeds=40, **settings)
     np.testing.assert_array_equal(alone.regret, together.regret)
     np.testing.assert_array_equal(alone.certified, together.certified)

@@ -11,7 +11,7 @@ import banditsrl
 from banditsrl.core.adapters import as_policy
 from banditsrl.errors import BoundExceeded, ContractViolation, InvalidArgument, InvalidType
 from banditsrl.simulation.dealing import name_keys
-from banditsrl.simulation.simulate import seeds_side_by_side
+from banditsrl.simulation.run_plan import seeds_side_by_side
 
 TWICE = r"^seeds must differ, got 1 more than once\.$"
 

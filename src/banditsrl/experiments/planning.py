@@ -21,7 +21,7 @@ from banditsrl.experiments.run_spec import (
 from banditsrl.experiments.run_times import START_SECONDS, RunTimes, guess_start_seconds
 from banditsrl.experiments.store import Run, Store
 from banditsrl.simulation.run_checks import check_steps
-from banditsrl.simulation.simulate import seeds_side_by_side
+from banditsrl.simulation.run_plan import seeds_side_by_side
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,8 @@ import numpy as np
 
 from banditsrl.policies.policy_catalogue import make_policy
 from banditsrl.problems.problem_catalogue import make_problem
-from banditsrl.simulation.simulate import SEEDS_AT_ONCE, simulate
+from banditsrl.simulation.run_plan import SEEDS_AT_ONCE
+from banditsrl.simulation.simulate import simulate
 
 NUMPY_PROBLEM, NUMPY_STEPS = "vardim-realizable", 2_000
 
