@@ -23,6 +23,7 @@ NOT_ROOMS = {"oracles"}
 
 MAY_PROBE = {
     "core/adapters.py": "it turns outside objects into policies and problems",
+    "core/outside_policy.py": "it looks for the optional members of an outside policy",
     "core/state_files.py": "it identifies functions and objects of any kind in a state file",
     "simulation/checkpoint.py": "only JAX arrays have a weak type",
 }

@@ -10,12 +10,12 @@ import pytest
 import banditsrl
 from banditsrl.core.adapters import (
     PROBLEM_MEMBERS,
-    OutsidePolicy,
     OutsideProblem,
     as_policy,
     as_problem,
     as_progress,
 )
+from banditsrl.core.outside_policy import OutsidePolicy
 from banditsrl.core.policy import Choice, Policy
 from banditsrl.core.problem import Problem
 from banditsrl.errors import ContractViolation, InvalidType

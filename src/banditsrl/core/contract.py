@@ -13,14 +13,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from banditsrl.arguments import one_index
-from banditsrl.core.adapters import (
-    POLICY_MEMBERS,
-    as_policy,
-    as_problem,
-    check_choice_form,
-    missing_members,
-)
+from banditsrl.core.adapters import POLICY_MEMBERS, as_policy, as_problem, missing_members
 from banditsrl.core.contract_checks import SAME_STRUCTURE, ContractCase, list_checks, require
+from banditsrl.core.outside_policy import check_choice_form
 from banditsrl.core.policy import AnyPolicy, Choice, Policy, State
 from banditsrl.core.problem import AnyProblem, Problem
 from banditsrl.core.representation import Context, Representation

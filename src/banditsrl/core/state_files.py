@@ -17,7 +17,7 @@ import numpy as np
 from jax import Array
 
 from banditsrl.core import archive
-from banditsrl.core.adapters import OutsidePolicy
+from banditsrl.core.outside_policy import OutsidePolicy
 from banditsrl.core.policy import State
 from banditsrl.errors import StateFileError
 from banditsrl.numerics.draws import is_key, key_words

@@ -24,8 +24,8 @@ from banditsrl.arguments import (
     probability,
 )
 from banditsrl.core.actions import draw_action, uniform_from_key
-from banditsrl.core.adapters import check_choice_form
 from banditsrl.core.history import History
+from banditsrl.core.outside_policy import check_choice_form
 from banditsrl.core.policy import Choice, Policy, RidgeSettings
 from banditsrl.core.representation import Context, Representation
 from banditsrl.core.settings import setting

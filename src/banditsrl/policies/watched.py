@@ -15,7 +15,6 @@ rate costs regret in proportion to the number of rounds, "c/t" costs a logarithm
 """
 
 from collections.abc import Mapping
-from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -32,6 +31,7 @@ from banditsrl.errors import InvalidArgument
 from banditsrl.numerics.precision import in_float64
 from banditsrl.numerics.seed_axis import update_if
 from banditsrl.policies.policy_wrapper import PolicyAroundPolicy
+from banditsrl.policies.watched_state import WatchedState, empty_watched, range_of_rewards
 from banditsrl.selection.audits import (
     AuditedRound,
     AuditRecord,
@@ -40,28 +40,11 @@ from banditsrl.selection.audits import (
     floors_of_audits,
     loss_bounds,
 )
-from banditsrl.selection.drift_alarm import DriftState, add_error, empty_drift
+from banditsrl.selection.drift_alarm import add_error, empty_drift
 from banditsrl.selection.trust import Trust, make_trust
 
 AUDIT_STREAM = 1
 """Audits draw from a key of their own, so that the policy inside draws as it would alone."""
-
-
-class WatchedState(NamedTuple):
-    """State of a watched policy."""
-
-    inner: State
-    n: Array  # () rounds learned
-    since: Array  # () first round that still counts
-    n_refreshed: Array  # () rounds since then at the last refresh of the policy inside
-    n_alarms: Array  # ()
-    n_trusted: Array  # () rounds learned when a loss was proved
-    low: Array  # () least reward seen
-    high: Array  # () largest reward seen
-    total: Array  # () sum of rewards
-    key: Array  # data of the key, as plain numbers
-    audits: AuditRecord | None
-    drift: DriftState | None
 
 
 class Watched(PolicyAroundPolicy[WatchedState]):
@@ -86,18 +69,9 @@ class Watched(PolicyAroundPolicy[WatchedState]):
     @in_float64
     def init(self, key: Array) -> WatchedState:
         """Return the state before the first round."""
-        zero, count = jnp.zeros((), jnp.float64), jnp.zeros((), jnp.int32)
-        return WatchedState(
-            inner=self.inner.init(key),
-            n=count,
-            since=count,
-            n_refreshed=count,
-            n_alarms=count,
-            n_trusted=count,
-            low=zero + jnp.inf,
-            high=zero - jnp.inf,
-            total=zero,
-            key=jax.random.key_data(key),
+        return empty_watched(
+            self.inner.init(key),
+            key,
             audits=self.empty_record(1.0) if self.audit else None,
             drift=empty_drift(self.n_known_actions) if self.drift else None,
         )
@@ -155,7 +129,7 @@ class Watched(PolicyAroundPolicy[WatchedState]):
         reward: Array,
     ) -> AuditedRound:
         """Return what the audits need; all but action and reward is known before the draw."""
-        low, high = self._range(state)
+        low, high = range_of_rewards(state, self.reward_range)
         guesses = self.inner.predict(state.inner, context)
         if guesses is None:
             guesses = jnp.full((self.n_known_actions,), state.total / jnp.maximum(state.n, 1))
@@ -268,7 +242,7 @@ class Watched(PolicyAroundPolicy[WatchedState]):
         """Return the bound on the loss of certified rounds; no reward is outside the range."""
         if state.audits is None:
             return jnp.full((), jnp.inf)
-        low, high = self._range(state)
+        low, high = range_of_rewards(state, self.reward_range)
         found = loss_bounds(state.audits, self.delta_audit).max()
         return jnp.where(state.audits.n_audits > 0, jnp.minimum(found, high - low), jnp.inf)
 
@@ -281,13 +255,6 @@ class Watched(PolicyAroundPolicy[WatchedState]):
     def largest_norms(self, state: WatchedState) -> Array | None:
         """Return the largest norms of the policy inside."""
         return self.inner.largest_norms(state.inner)
-
-    def _range(self, state: WatchedState) -> tuple[Array, Array]:
-        """Return the range of rewards, given or seen; zero before the first reward."""
-        if self.reward_range is not None:
-            return jnp.asarray(self.reward_range[0]), jnp.asarray(self.reward_range[1])
-        seen = state.n > 0
-        return jnp.where(seen, state.low, 0.0), jnp.where(seen, state.high, 0.0)
 
     def _predict(self, state: WatchedState, context: Context) -> Array:
         predicted = self.inner.predict(state.inner, context)

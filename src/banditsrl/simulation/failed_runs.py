@@ -9,8 +9,8 @@ import dataclasses
 from collections.abc import Iterator
 from typing import Any
 
-from banditsrl.core.adapters import OutsidePolicy
 from banditsrl.core.contract import verify_contract
+from banditsrl.core.outside_policy import OutsidePolicy
 from banditsrl.core.policy import Policy
 from banditsrl.core.problem import Problem
 from banditsrl.core.representation import Representation, TrainableRepresentation
