@@ -15,6 +15,7 @@ from rich.console import Console
 from banditsrl.cli import options
 from banditsrl.cli.catalogue_commands import add_catalogue_commands
 from banditsrl.cli.console import print_message
+from banditsrl.cli.doctor_command import add_doctor_command
 from banditsrl.cli.evaluation_commands import add_evaluation_commands
 from banditsrl.cli.execution import (
     ExecutedSweep,
@@ -38,7 +39,6 @@ from banditsrl.experiments.run_spec import is_file, parse_settings
 from banditsrl.experiments.sweep_file import read_sweep
 from banditsrl.policies.policy_catalogue import POLICIES
 from banditsrl.reports.cell_styles import assign_cell_styles
-from banditsrl.reports.doctor import examine
 from banditsrl.reports.matplotlib_plots import draw, save
 from banditsrl.reports.page import write_report
 from banditsrl.simulation.step_timing import bench as measure_steps
@@ -188,39 +188,7 @@ def report(directory: options.SweepFolder) -> None:
     console.print(str(write_report(directory)), highlight=False, soft_wrap=True)
 
 
-@app.command("doctor")
-def doctor(
-    file: options.DoctorFile,
-    *,
-    plot: options.PlotFile = None,
-    as_json: options.AsJson = False,
-    action: options.ActionColumn = None,
-    reward: options.RewardColumn = None,
-    propensity: options.PropensityColumn = None,
-    columns: options.ColumnNames = None,
-    actions: options.ActionNames = None,
-    log_format: options.LogFormat = None,
-) -> None:
-    """Say which representation and which policy suit logged rounds or a problem, and why."""
-    options.check_plot(plot)
-    examination = examine(
-        file,
-        progress=not as_json,
-        action=action,
-        reward=reward,
-        propensity=propensity,
-        columns=options.split_names(columns),
-        actions=options.split_names(actions),
-        format=log_format,
-    )
-    if as_json:
-        print_json(examination.as_dict())
-    else:
-        console.print(examination.text(), highlight=False, markup=False, soft_wrap=True)
-    if plot or not as_json:
-        path = plot or Path(f"{file.stem}-doctor.png")
-        examination.save_plot(path)
-        print_message(str(path))
+add_doctor_command(app)
 
 
 @app.command("bench")
