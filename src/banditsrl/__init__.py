@@ -70,7 +70,8 @@ if TYPE_CHECKING:
         write_problem,
     )
     from banditsrl.reports.doctor import Examination, examine
-    from banditsrl.reports.evaluation_report import Evaluation, evaluate
+    from banditsrl.reports.evaluation_findings import Evaluation
+    from banditsrl.reports.evaluation_report import evaluate
     from banditsrl.reports.page import write_report
     from banditsrl.representations import Coded, Fourier, Given, Mapped, Network, Table
     from banditsrl.selection import (
@@ -128,7 +129,8 @@ HOMES = {
         "write_problem"
     ),
     "banditsrl.reports.doctor": "Examination examine",
-    "banditsrl.reports.evaluation_report": "Evaluation evaluate",
+    "banditsrl.reports.evaluation_findings": "Evaluation",
+    "banditsrl.reports.evaluation_report": "evaluate",
     "banditsrl.reports.page": "write_report",
     "banditsrl.representations": "Coded Fourier Given Mapped Network Table",
     "banditsrl.selection": "BestInClass Eig Evidence LOSSES Loss Span Weak WeakNormalised",

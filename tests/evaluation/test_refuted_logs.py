@@ -13,7 +13,8 @@ from banditsrl.evaluation.judgement import TargetJudgement
 from banditsrl.evaluation.log_quality import examine_log
 from banditsrl.evaluation.promotion_gate import PromotionGate
 from banditsrl.logs.log import Log
-from banditsrl.reports.evaluation_report import Evaluation, evaluate
+from banditsrl.reports.evaluation_findings import Evaluation
+from banditsrl.reports.evaluation_report import evaluate
 
 Floats = NDArray[np.float64]
 

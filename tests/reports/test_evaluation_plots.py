@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from logged_offers import FixedTarget, make_certain_offers, make_offers
 
+from banditsrl.reports.evaluation_findings import Evaluation
 from banditsrl.reports.evaluation_plots import draw_evaluation
-from banditsrl.reports.evaluation_report import Evaluation, evaluate
+from banditsrl.reports.evaluation_report import evaluate
 
 
 @pytest.fixture(scope="module")

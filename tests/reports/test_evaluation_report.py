@@ -11,7 +11,8 @@ import banditsrl
 from banditsrl.errors import InvalidArgument, UnknownName
 from banditsrl.evaluation.promotion_gate import PromotionGate
 from banditsrl.logs.log import Log
-from banditsrl.reports.evaluation_report import Evaluation, evaluate
+from banditsrl.reports.evaluation_findings import Evaluation
+from banditsrl.reports.evaluation_report import evaluate
 
 LAW = np.array([0.1, 0.7, 0.2])
 

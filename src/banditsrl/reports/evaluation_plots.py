@@ -12,7 +12,7 @@ from banditsrl.reports.matplotlib_plots import apply_look, make_canvas
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Canvas
 
-    from banditsrl.reports.evaluation_report import Evaluation
+    from banditsrl.reports.evaluation_findings import Evaluation
 
 ROW_INCHES = 0.24
 """Height of one estimate."""

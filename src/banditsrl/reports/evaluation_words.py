@@ -8,7 +8,7 @@ from banditsrl.evaluation.log_quality import LogQuality
 from banditsrl.reports.number_format import NO_VALUE, format_count, format_number, format_share
 
 if TYPE_CHECKING:
-    from banditsrl.reports.evaluation_report import Evaluation
+    from banditsrl.reports.evaluation_findings import Evaluation
 
 HEADINGS = ("target", "estimator", "value", "interval", "at all times", "worth")
 
