@@ -90,7 +90,7 @@ def test_a_saved_agent_continues_as_if_it_had_not_stopped(name: str, tmp_path: P
 
 
 def test_more_rounds_than_a_block_are_kept(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr("banditsrl.serving.agent.BLOCK", 4)
+    monkeypatch.setattr("banditsrl.serving.agent_memory.BLOCK", 4)
     policy = banditsrl.make_policy("linucb-disjoint", STREAM)
     monkeypatch.setattr("banditsrl.core.history.BLOCK", 4)
     agent, kept = Agent(policy), list(rounds(11))
@@ -111,7 +111,7 @@ def test_two_hundred_rounds_are_kept_as_a_history_built_by_hand(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, dtype: Any
 ) -> None:
     """Blocks of sixteen rounds: the room of the history grows to 256 rounds on the way."""
-    monkeypatch.setattr("banditsrl.serving.agent.BLOCK", 16)
+    monkeypatch.setattr("banditsrl.serving.agent_memory.BLOCK", 16)
     monkeypatch.setattr("banditsrl.core.history.BLOCK", 16)
     policy = banditsrl.make_policy("linucb-disjoint", STREAM)
     agent, history = Agent(policy), empty_history(np.zeros(2, dtype), 200)

@@ -21,7 +21,7 @@ from jax import Array
 
 from banditsrl.arguments import count
 from banditsrl.core.adapters import as_policy
-from banditsrl.core.history import BLOCK, History, resize
+from banditsrl.core.history import History, resize
 from banditsrl.core.phases import is_phase_end
 from banditsrl.core.policy import AnyPolicy, Choice, State
 from banditsrl.core.representation import Context
@@ -37,6 +37,7 @@ from banditsrl.serving.agent_memory import (
     Round,
     check_shape,
     empty_memory,
+    is_full,
     room_for,
     write_recent,
 )
@@ -222,7 +223,7 @@ class Agent(Displayed):
             check_shape(one[0], recent, memory.history)
             recent = (*recent, one)
         ends = self._ends_phase(int(memory.n))
-        if ends or len(recent) == BLOCK:
+        if ends or is_full(recent):
             memory, recent = self._write(memory, recent), ()
         if ends:
             memory = memory._replace(state=self._refresh(memory))

@@ -37,6 +37,11 @@ def empty_memory(state: State, key: Array) -> Memory:
     return Memory(state, nothing, n=zero, n_choices=zero, key=key)
 
 
+def is_full(recent: tuple[Round, ...]) -> bool:
+    """Return whether recent rounds fill a block, so that they are written into the history."""
+    return len(recent) == BLOCK
+
+
 def room_for(n: int, capacity: int) -> int:
     """Return room for n rounds: the capacity times a power of two, to compile few sizes.
 
