@@ -18,7 +18,7 @@ import polars as pl
 from memory import peak_mb
 from numpy.typing import NDArray
 
-from banditsrl.reports.doctor import examine
+from banditsrl.doctor.doctor import examine
 from banditsrl.theory.log_diagnosis import diagnose_log
 
 Floats = NDArray[np.float64]

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from banditsrl.datasets.uci import fetch
     from banditsrl.display.pictures import Picture
     from banditsrl.display.summaries import Summary
+    from banditsrl.doctor.doctor import Examination, examine
     from banditsrl.linear.likelihood_ratio import glr
     from banditsrl.live.live_loop import Loop
     from banditsrl.live.records import Decision, Settlement
@@ -69,7 +70,6 @@ if TYPE_CHECKING:
         wheel,
         write_problem,
     )
-    from banditsrl.reports.doctor import Examination, examine
     from banditsrl.reports.evaluation_findings import Evaluation
     from banditsrl.reports.evaluation_report import evaluate
     from banditsrl.reports.page import write_report
@@ -128,7 +128,7 @@ HOMES = {
         "make_problem make_situation mixing read_problem read_table vardim wheel "
         "write_problem"
     ),
-    "banditsrl.reports.doctor": "Examination examine",
+    "banditsrl.doctor.doctor": "Examination examine",
     "banditsrl.reports.evaluation_findings": "Evaluation",
     "banditsrl.reports.evaluation_report": "evaluate",
     "banditsrl.reports.page": "write_report",

@@ -6,11 +6,11 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from banditsrl.display.numerals import format_number
 from banditsrl.experiments.sweep_file import read_sweep
 from banditsrl.reports.curves import MeasuredCurve, ReportPanel, build_panels
 from banditsrl.reports.headline import describe_outcome, find_stop, measure_loss, write_headline
 from banditsrl.reports.measurements import measure_sweep
-from banditsrl.reports.number_format import format_number
 
 
 @pytest.fixture(scope="module")

@@ -13,13 +13,13 @@ import numpy as np
 import polars as pl
 import pytest
 
+from banditsrl.display.numerals import format_number, format_share
 from banditsrl.errors import InvalidArgument
 from banditsrl.experiments.sweep import SweepCell
 from banditsrl.experiments.sweep_file import read_sweep
 from banditsrl.reports.colours import DARK, LIGHT, assign_styles
 from banditsrl.reports.curves import MAX_POINTS, build_panels, thin_positions
 from banditsrl.reports.measurements import SEED_POINTS, measure_sweep
-from banditsrl.reports.number_format import format_number, format_share
 from banditsrl.reports.page import write_report
 from banditsrl.reports.paired_tables import (
     build_every_pair_table,

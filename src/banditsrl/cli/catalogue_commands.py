@@ -14,6 +14,7 @@ from banditsrl.cli.execution import print_json
 from banditsrl.core.settings import SettingRow
 from banditsrl.datasets.sources import locate
 from banditsrl.datasets.uci import DATASETS, fetch
+from banditsrl.display.numerals import format_count
 from banditsrl.errors import UnknownName
 from banditsrl.experiments.figure import Figure
 from banditsrl.experiments.figure_catalogue import FIGURES
@@ -22,7 +23,6 @@ from banditsrl.policies.policy_settings import describe_policy, has_presets, lis
 from banditsrl.problems.problem_catalogue import PROBLEMS
 from banditsrl.problems.problem_settings import describe_problem, list_problem_settings
 from banditsrl.registry import Registry, find_nearest
-from banditsrl.reports.number_format import format_count
 
 console = Console()
 

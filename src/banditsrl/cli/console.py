@@ -11,9 +11,9 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
+from banditsrl.display.numerals import format_count
 from banditsrl.engines.jobs import Status
 from banditsrl.engines.progress import Display, Snapshot
-from banditsrl.reports.number_format import format_count
 from banditsrl.simulation.final_numbers import measure_result
 from banditsrl.simulation.result import Result
 

@@ -8,7 +8,7 @@ from rich.console import Console
 from banditsrl.cli import options
 from banditsrl.cli.console import print_message
 from banditsrl.cli.execution import print_json
-from banditsrl.reports.doctor import examine
+from banditsrl.doctor.doctor import examine
 
 console = Console()
 

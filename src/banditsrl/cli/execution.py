@@ -30,6 +30,7 @@ from banditsrl.cli.console import (
 )
 from banditsrl.cli.program import STOPPED
 from banditsrl.core.scratch import scratch_folder
+from banditsrl.display.numerals import format_count
 from banditsrl.engines.engine import make_engine
 from banditsrl.engines.jobs import Outcome
 from banditsrl.engines.progress import run_plan
@@ -38,7 +39,6 @@ from banditsrl.experiments.environment import count_cores
 from banditsrl.experiments.planning import CellRequest, PlannedCell, SweepPlan, plan_sweep
 from banditsrl.experiments.store import Store
 from banditsrl.experiments.sweep_file import record_plan
-from banditsrl.reports.number_format import format_count
 from banditsrl.reports.page import write_report
 from banditsrl.simulation.result import Result
 

@@ -1,7 +1,11 @@
 """How wide is a 95% interval of a mean? By Student's t, which is honest about few seeds."""
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
+
+from banditsrl.display.numerals import format_number
 
 LEVEL = 0.95
 """How often an interval covers the mean."""
@@ -29,3 +33,18 @@ def student_factor(n: int) -> float:
     from scipy.special import stdtrit  # noqa: PLC0415 - not needed before there is a result
 
     return float(stdtrit(n - 1, 0.5 + LEVEL / 2.0))
+
+
+def format_interval(mean: float, stderr: float, n_seeds: int) -> str:
+    """Return the two ends of the 95% interval of a mean over seeds.
+
+    Example:
+        >>> format_interval(10.0, 1.0, 40)
+        '8.0 to 12.0'
+        >>> format_interval(10.0, 1.0, 3)
+        '5.7 to 14.3'
+    """
+    if math.isnan(stderr):
+        return "one seed"
+    margin = student_factor(n_seeds) * stderr
+    return f"{format_number(mean - margin, stderr)} to {format_number(mean + margin, stderr)}"

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from banditsrl.display.canvases import apply_look, make_canvas
 from banditsrl.display.charts import BarChart, Chart, LineChart
 from banditsrl.display.palette import DASHES, LIGHT
 from banditsrl.errors import InvalidArgument
@@ -18,16 +19,6 @@ from banditsrl.errors import InvalidArgument
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Canvas
 
-LOOK: Any = {
-    "font.size": 9.0,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.grid": True,
-    "grid.alpha": 0.25,
-    "legend.frameon": False,
-    "lines.linewidth": 1.6,
-    "pdf.fonttype": 42,
-}
 
 INCHES = (6.0, 3.6)
 """Width and height of a picture of lines."""
@@ -70,10 +61,8 @@ class Picture:
         return self._render("png", SCREEN_DPI)
 
     def _render(self, kind: str, dpi: int) -> bytes:
-        import matplotlib as mpl
-
         buffer = io.BytesIO()
-        with mpl.rc_context(LOOK):
+        with apply_look():
             self.figure.savefig(buffer, format=kind, dpi=dpi)
         return buffer.getvalue()
 
@@ -83,13 +72,8 @@ class Picture:
 
 def draw_picture(chart: Chart) -> Picture:
     """Draw a chart with matplotlib; no screen is needed."""
-    import matplotlib as mpl
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    with mpl.rc_context(LOOK):
-        figure = Figure(figsize=_size_of(chart), layout="constrained")
-        FigureCanvasAgg(figure)
+    with apply_look():
+        figure = make_canvas(*_size_of(chart))
         if isinstance(chart, BarChart):
             axis = figure.subplots()
             _draw_bars(axis, chart)

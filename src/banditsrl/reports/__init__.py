@@ -1,6 +1,6 @@
 """Reports read stored results and nothing else: the page, its figures, and the doctor."""
 
-from banditsrl.reports.doctor import Examination, examine
+from banditsrl.doctor.doctor import Examination, examine
 from banditsrl.reports.matplotlib_plots import draw, save
 from banditsrl.reports.page import write_report
 

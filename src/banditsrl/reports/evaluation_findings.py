@@ -5,6 +5,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from banditsrl.display.canvases import DPI, apply_look
 from banditsrl.display.pictures import Picture
 from banditsrl.estimation.estimators import Estimate
 from banditsrl.evaluation.gate_verdict import GateVerdict
@@ -12,7 +13,6 @@ from banditsrl.evaluation.judgement import TargetJudgement
 from banditsrl.evaluation.log_quality import LogQuality
 from banditsrl.reports.evaluation_plots import draw_evaluation
 from banditsrl.reports.evaluation_words import write_evaluation
-from banditsrl.reports.matplotlib_plots import DPI, apply_look
 
 NESTED = ("logged", "targets", "quality", "gate")
 

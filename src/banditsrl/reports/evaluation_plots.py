@@ -4,10 +4,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from banditsrl.display.canvases import apply_look, make_canvas
+from banditsrl.display.palette import LIGHT
 from banditsrl.estimation.estimators import Estimate
 from banditsrl.evaluation.judgement import LOGGED, TargetJudgement
-from banditsrl.reports.colours import LIGHT
-from banditsrl.reports.matplotlib_plots import apply_look, make_canvas
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Canvas

@@ -2,10 +2,10 @@
 
 from typing import TYPE_CHECKING
 
+from banditsrl.display.numerals import NO_VALUE, format_count, format_number, format_share
 from banditsrl.estimation.estimators import Estimate
 from banditsrl.evaluation.judgement import LOGGED, TargetJudgement
 from banditsrl.evaluation.log_quality import LogQuality
-from banditsrl.reports.number_format import NO_VALUE, format_count, format_number, format_share
 
 if TYPE_CHECKING:
     from banditsrl.reports.evaluation_findings import Evaluation

@@ -6,8 +6,8 @@ whether exploration ended, and how much it still loses in the second half of the
 
 import numpy as np
 
+from banditsrl.display.numerals import format_number, format_share
 from banditsrl.reports.curves import MeasuredCurve, ReportPanel
-from banditsrl.reports.number_format import format_number, format_share
 from banditsrl.simulation.shares import HALF, NINE_TENTHS
 
 PER = 1000

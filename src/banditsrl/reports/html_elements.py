@@ -7,8 +7,8 @@ from outside.
 from collections.abc import Mapping
 from html import escape
 
+from banditsrl.display.numerals import MINUS, NO_BOUND, NO_VALUE
 from banditsrl.reports.colours import LineStyle
-from banditsrl.reports.number_format import MINUS, NO_BOUND, NO_VALUE
 from banditsrl.reports.panel_tables import TextTable
 
 STROKES = {"dash": "6 4", "dot": "2 3", "dashdot": "6 3 2 3", "longdash": "9 4"}

@@ -4,9 +4,9 @@ from collections.abc import Iterable
 from html import escape
 from typing import Any
 
+from banditsrl.display.numerals import NO_VALUE, format_count
 from banditsrl.experiments.sweep import SweepCell
 from banditsrl.reports.html_elements import render_note, render_table
-from banditsrl.reports.number_format import NO_VALUE, format_count
 from banditsrl.reports.panel_tables import TextTable
 from banditsrl.reports.section_content import ReportData, SectionContent
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from string import Template
 
 from banditsrl.core.files import write_bytes
+from banditsrl.display.numerals import format_count
 from banditsrl.experiments.sweep import Sweep
 from banditsrl.experiments.sweep_file import read_sweep
 from banditsrl.reports.cell_styles import assign_cell_styles
@@ -21,7 +22,6 @@ from banditsrl.reports.curves import ReportPanel, build_panels
 from banditsrl.reports.headline import write_headline
 from banditsrl.reports.matplotlib_plots import draw_panel, save
 from banditsrl.reports.measurements import Measurements, measure_sweep
-from banditsrl.reports.number_format import format_count
 from banditsrl.reports.page_sections import SECTIONS
 from banditsrl.reports.section_content import ReportData
 from banditsrl.reports.sweep_problems import SweepProblems

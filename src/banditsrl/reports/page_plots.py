@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banditsrl.display.intervals import student_factor
+from banditsrl.display.numerals import format_count, format_plus_minus, format_share
 from banditsrl.reports.colours import LineStyle
 from banditsrl.reports.curves import MeasuredCurve, ReportPanel, thin_positions
-from banditsrl.reports.number_format import format_count, format_plus_minus, format_share
 
 DIGITS = 5
 """Significant digits of a plotted number: finer than a pixel, and the page stays small."""

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from html import escape
 from typing import NamedTuple
 
+from banditsrl.display.numerals import format_count
 from banditsrl.reports.curves import ReportPanel
 from banditsrl.reports.html_elements import (
     render_figure,
@@ -16,7 +17,6 @@ from banditsrl.reports.html_elements import (
     render_switches,
     render_table,
 )
-from banditsrl.reports.number_format import format_count
 from banditsrl.reports.origin_section import show_origin
 from banditsrl.reports.page_plots import (
     describe_certificate_plot,

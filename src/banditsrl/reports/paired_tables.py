@@ -5,9 +5,9 @@ from itertools import combinations
 
 import numpy as np
 
-from banditsrl.display.intervals import student_factor
+from banditsrl.display.intervals import format_interval, student_factor
+from banditsrl.display.numerals import format_plus_minus
 from banditsrl.reports.curves import MeasuredCurve, ReportPanel
-from banditsrl.reports.number_format import format_interval, format_plus_minus
 from banditsrl.reports.panel_tables import TextTable, order_by_regret
 from banditsrl.simulation.final_numbers import mean_and_stderr
 

@@ -5,8 +5,9 @@ Each function returns a table as text, ready for the page, with a caption that e
 
 from dataclasses import dataclass
 
+from banditsrl.display.intervals import format_interval
+from banditsrl.display.numerals import format_number, format_share
 from banditsrl.reports.curves import MeasuredCurve, ReportPanel, TunedGroup
-from banditsrl.reports.number_format import format_interval, format_number, format_share
 from banditsrl.simulation.final_numbers import FinalNumbers, measure_seeds
 
 

@@ -6,12 +6,12 @@ Problems are built from the settings that the sweep recorded, each one once.
 import json
 from dataclasses import dataclass, field
 
+from banditsrl.doctor.verdicts import name_candidate
 from banditsrl.errors import BanditSRLError
 from banditsrl.experiments.sweep import Sweep
 from banditsrl.problems.finite import FiniteProblem
 from banditsrl.problems.problem_catalogue import make_problem
 from banditsrl.reports.curves import MeasuredCurve
-from banditsrl.reports.verdicts import name_candidate
 
 FINITE = ("vardim", "mixing")
 """Beginnings of the names of finite linear problems; every JSON file holds one, too."""

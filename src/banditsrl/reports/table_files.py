@@ -6,8 +6,8 @@ import math
 from pathlib import Path
 
 from banditsrl.core.files import write_bytes
+from banditsrl.display.numerals import MINUS, NO_VALUE
 from banditsrl.reports.curves import ReportPanel
-from banditsrl.reports.number_format import MINUS, NO_VALUE
 from banditsrl.reports.panel_tables import (
     TextTable,
     build_final_table,

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from banditsrl.display.numerals import NO_VALUE, format_number, format_time
 from banditsrl.errors import BanditSRLError
 from banditsrl.problems.finite import FiniteProblem
 from banditsrl.reports.curves import MeasuredCurve, ReportPanel
-from banditsrl.reports.number_format import NO_VALUE, format_number, format_time
 from banditsrl.reports.panel_tables import TextTable
 from banditsrl.reports.sweep_problems import SweepProblems, is_finite
 from banditsrl.theory.diagnosis import diagnose

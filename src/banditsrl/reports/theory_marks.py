@@ -6,7 +6,7 @@ worst case, which is often far beyond the last step.
 
 import numpy as np
 
-from banditsrl.reports.number_format import format_number, format_time
+from banditsrl.display.numerals import format_number, format_time
 from banditsrl.reports.page_plots import Plot
 from banditsrl.reports.theory_comparison import TheoryComparison, TheoryEvent
 from banditsrl.simulation.shares import NINE_TENTHS

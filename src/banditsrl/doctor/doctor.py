@@ -4,7 +4,7 @@ The file is one of these:
 
 - a finite problem (JSON, see `read_problem`), where everything is known;
 - candidate embeddings with logged rounds (Parquet, see `logged_rounds.py`), where it is estimated;
-- logged rounds with plain columns (see `evaluation.log_formats`), from which the doctor makes the
+- logged rounds with plain columns (see `logs.log_formats`), from which the doctor makes the
   embeddings and recommends a policy.
 """
 
@@ -15,16 +15,16 @@ from typing import Any
 
 import numpy as np
 
+from banditsrl.display.numerals import format_count, format_number
+from banditsrl.doctor.column_verdicts import examine_columns
+from banditsrl.doctor.examination import Examination
+from banditsrl.doctor.logged_rounds import LoggedRounds, has_embeddings, read_logged_rounds
+from banditsrl.doctor.verdicts import CandidateVerdict, judge_log, judge_problem
 from banditsrl.errors import InvalidArgument
 from banditsrl.logs.log import Log
 from banditsrl.logs.log_formats import ENDINGS
 from banditsrl.problems.finite import FiniteProblem
 from banditsrl.problems.instance_files import read_problem
-from banditsrl.reports.column_verdicts import examine_columns
-from banditsrl.reports.examination import Examination
-from banditsrl.reports.logged_rounds import LoggedRounds, has_embeddings, read_logged_rounds
-from banditsrl.reports.number_format import format_count, format_number
-from banditsrl.reports.verdicts import CandidateVerdict, judge_log, judge_problem
 from banditsrl.theory.certificate_forecast import Forecast, forecast_certificates
 from banditsrl.theory.log_designs import TableDesign
 from banditsrl.theory.log_diagnosis import Noise, diagnose_log

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import banditsrl
-from banditsrl.reports.policy_advice import advise_policy, list_as_good
+from banditsrl.doctor.policy_advice import advise_policy, list_as_good
 from banditsrl.theory.column_diagnosis import ColumnDiagnosis
 from banditsrl.theory.log_diagnosis import LoggedDiagnosis
 

@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from scipy import stats
 
 import banditsrl
+from banditsrl.doctor.doctor import examine
+from banditsrl.doctor.verdicts import judge_log
 from banditsrl.errors import BanditSRLError, InvalidArgument
 from banditsrl.problems.instance_files import write_problem
-from banditsrl.reports.doctor import examine
-from banditsrl.reports.verdicts import judge_log
 from banditsrl.theory.log_diagnosis import diagnose_log
 
 Floats = NDArray[np.float64]

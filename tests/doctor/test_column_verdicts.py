@@ -11,8 +11,8 @@ from typer.testing import CliRunner
 
 import banditsrl
 from banditsrl.cli.commands import app
+from banditsrl.doctor.doctor import Examination, examine
 from banditsrl.errors import InvalidArgument
-from banditsrl.reports.doctor import Examination, examine
 from banditsrl.theory import column_diagnosis
 from banditsrl.theory.column_candidates import ColumnCandidate, ColumnRounds, FixedCandidate
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from banditsrl.reports.verdicts import CandidateVerdict
+from banditsrl.doctor.verdicts import CandidateVerdict
 
 
 def recommend(verdicts: Sequence[CandidateVerdict]) -> CandidateVerdict:

@@ -5,12 +5,12 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from banditsrl.display.numerals import format_count, format_number, format_plus_minus
+from banditsrl.doctor.examination import Examination
+from banditsrl.doctor.log_sample import LogSample, sample_log
+from banditsrl.doctor.policy_advice import advise_policy
+from banditsrl.doctor.verdicts import CandidateVerdict, compare_error, judge_logged
 from banditsrl.logs.log import Log
-from banditsrl.reports.examination import Examination
-from banditsrl.reports.log_sample import LogSample, sample_log
-from banditsrl.reports.number_format import format_count, format_number, format_plus_minus
-from banditsrl.reports.policy_advice import advise_policy
-from banditsrl.reports.verdicts import CandidateVerdict, compare_error, judge_logged
 from banditsrl.theory.column_diagnosis import ColumnDiagnosis, diagnose_columns
 from banditsrl.theory.log_diagnosis import Noise
 

@@ -8,11 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from banditsrl.reports.candidate_advice import describe_span, recommend, write_advice
-from banditsrl.reports.matplotlib_plots import DPI, apply_look, draw_spectra
-from banditsrl.reports.number_format import format_count, format_number, format_share, format_time
-from banditsrl.reports.policy_advice import PolicyAdvice
-from banditsrl.reports.verdicts import CandidateVerdict
+from banditsrl.display.canvases import DPI, apply_look
+from banditsrl.display.numerals import format_count, format_number, format_share, format_time
+from banditsrl.doctor.candidate_advice import describe_span, recommend, write_advice
+from banditsrl.doctor.policy_advice import PolicyAdvice
+from banditsrl.doctor.spectra_plots import draw_spectra
+from banditsrl.doctor.verdicts import CandidateVerdict
 from banditsrl.theory.certificate_forecast import Forecast
 from banditsrl.theory.column_scales import RANK_TOLERANCE
 

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banditsrl.display.intervals import student_factor
+from banditsrl.display.numerals import format_number, format_plus_minus
 from banditsrl.problems.finite import FiniteProblem
-from banditsrl.reports.number_format import format_number, format_plus_minus
 from banditsrl.theory.diagnosis import diagnose
 from banditsrl.theory.log_diagnosis import LoggedDiagnosis, Noise
 

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import banditsrl
+from banditsrl.doctor.log_sample import sample_log
 from banditsrl.errors import InvalidArgument
 from banditsrl.logs import log as log_module
-from banditsrl.reports.log_sample import sample_log
 
 N = 5000
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from banditsrl.reports.number_format import format_number, format_share
+from banditsrl.display.numerals import format_number, format_share
 from banditsrl.theory.column_candidates import N_RANDOM
 from banditsrl.theory.column_diagnosis import ColumnDiagnosis
 from banditsrl.theory.log_diagnosis import mean_and_stderr
