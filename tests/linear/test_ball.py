@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
-from banditsrl.linear.ball import fit_in_ball, fit_in_ball_diagonal
+from banditsrl.linear.ball import BallFit, fit_in_ball_diagonal
 from banditsrl.linear.spectra import Spectrum
 
 Floats = NDArray[np.float64]
@@ -30,6 +30,13 @@ DIMS = [1, 3, 6]
 
 RADII = [0.01, 0.5, 0.999, 1.0, 1.001, 10.0, math.inf]
 """Radii relative to the norm of the smallest unconstrained solution; below 1 they bind."""
+
+
+def fit_in_ball(spectrum: Spectrum, b: jax.Array, yy: jax.Array, *, radius: jax.Array) -> BallFit:
+    """Return the fit in the original basis."""
+    fit = fit_in_ball_diagonal(spectrum.values, spectrum.vectors.T @ b, yy, radius)
+    return BallFit(spectrum.vectors @ fit.theta, fit.squared_error)
+
 
 compiled_fit = jax.jit(fit_in_ball)
 

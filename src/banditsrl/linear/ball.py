@@ -11,8 +11,6 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
-from banditsrl.linear.spectra import Spectrum
-
 NULL_EIGENVALUE = 1e-12
 """Eigenvalues below this share of the largest count as zero: b has no component along them."""
 
@@ -27,31 +25,20 @@ root from the left, and reaches it to the last bit in about six steps, after whi
 class BallFit(NamedTuple):
     """The best parameter in the ball and its squared error."""
 
-    theta: Array  # (d,)  in the original basis, or in the eigenbasis of G
+    theta: Array  # (d,)  in the eigenbasis of G
     squared_error: Array  # ()    sum (phi . theta - y)^2
 
 
-def fit_in_ball(spectrum: Spectrum, b: Array, yy: Array, *, radius: Array) -> BallFit:
-    """Minimise sum (phi . theta - y)^2 over ||theta|| <= radius.
-
-    Args:
-        spectrum: Eigendecomposition of G = sum phi phi^T, (d, d).
-        b: sum phi y, (d,).
-        yy: sum y^2, ().
-        radius: B, the radius of the ball, ().
-    """
-    fit = fit_in_ball_diagonal(spectrum.values, spectrum.vectors.T @ b, yy, radius)
-    return BallFit(spectrum.vectors @ fit.theta, fit.squared_error)
-
-
 def fit_in_ball_diagonal(values: Array, c: Array, yy: Array, radius: Array) -> BallFit:
-    """Minimise the same error in the eigenbasis of G, where theta_i(nu) = c_i / (l_i + nu).
+    """Minimise sum (phi . theta - y)^2 over ||theta|| <= radius, in the eigenbasis of G.
+
+    G is the sum of phi phi^T, and theta_i(nu) = c_i / (l_i + nu).
 
     Entries without data, such as padding, have l_i = c_i = 0 and change nothing.
 
     Args:
         values: The eigenvalues l of G, (d,).
-        c: b in the eigenbasis, (d,).
+        c: sum phi y in the eigenbasis, (d,).
         yy: sum y^2, ().
         radius: B, the radius of the ball, ().
     """

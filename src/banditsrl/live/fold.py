@@ -6,7 +6,7 @@ record that settles it. A training starts from the state at its `training` recor
 published, the rounds learned since then are learned again by the new model.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -147,15 +147,6 @@ class Fold:
 def first_fold(config: LoopConfig, programs: Programs) -> Fold:
     """Return what is known at the record `created`."""
     return Fold(programs.start(), first_actions(config), config.mode, position=1, revision=1)
-
-
-def apply_all(
-    fold: Fold, records: Iterator[LogRecord], programs: Programs, models: ModelSource
-) -> Fold:
-    """Return what is known after several records."""
-    for record in records:
-        fold = fold.apply(record, programs, models)
-    return fold
 
 
 def next_end_after(growth: float, step: int, longest: int | None) -> int:

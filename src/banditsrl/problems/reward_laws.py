@@ -6,7 +6,7 @@ share compiled programs whatever their rewards are like. A law draws around
 
 - gaussian: normal with standard deviation `spread`.
 - bernoulli: one with the probability of the mean, else zero.
-- counts: Poisson, for means up to `LARGEST_COUNT_MEAN`.
+- counts: Poisson, for means up to 16.
 - revenue: zero, or with a small probability an amount up to `LARGEST_AMOUNT` whose mean is
   `MEAN_AMOUNT`. The probability is the mean over `MEAN_AMOUNT`.
 - heavy: Student's t with four degrees of freedom, times `spread`. Its fourth moment is infinite.
@@ -25,8 +25,8 @@ LARGEST_AMOUNT, AMOUNT_POWER = 500.0, 3
 MEAN_AMOUNT = LARGEST_AMOUNT / (AMOUNT_POWER + 1)
 """An amount is LARGEST_AMOUNT v^AMOUNT_POWER for a uniform v: often small, sometimes large."""
 
-LARGEST_COUNT, LARGEST_COUNT_MEAN = 64, 16.0
-"""Counts end at LARGEST_COUNT; at the largest mean, larger ones have a probability below 1e-17."""
+LARGEST_COUNT = 64
+"""Where counts end; at a mean of 16, larger ones have a probability below 1e-17."""
 
 SMALLEST_U = 2.0**-54
 """u is kept this far from 0 and twice as far from 1, so that no reward is infinite."""
