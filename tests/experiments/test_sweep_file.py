@@ -61,8 +61,11 @@ def test_runs_count_as_finished_when_their_table_exists(tmp_path: Path) -> None:
     assert sweep.runs == ("a", "b", "c")
     assert sweep.finished == {"b"}
     assert [sweep.count_finished(cell) for cell in sweep.cells] == [1, 1]
-    assert (sweep.read_failure("c"), sweep.read_failure("a")) == ("ValueError: no luck", "")
-    assert sweep.read_run_file("c", "spec.json") == {}
+    assert (sweep.store.read_failure("c"), sweep.store.read_failure("a")) == (
+        "ValueError: no luck",
+        "",
+    )
+    assert sweep.store.read_document("c", "spec.json") == {}
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ left as it is. Nothing is deleted except temporary files inside a run that has j
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from banditsrl.core.files import PARTIAL, read_json, sync_file, write_bytes, write_json
 from banditsrl.errors import BanditSRLError, InvalidArgument
@@ -44,6 +44,10 @@ class Store:
         """Return the folder of a run, which need not exist."""
         return self.directory / "runs" / run
 
+    def table_path(self, run: str) -> Path:
+        """Return the path of the table of a run, which exists when the run is finished."""
+        return self.folder(run) / "table.parquet"
+
     def runs(self) -> Iterator[Run]:
         """Yield every run that can be read, finished or not, ordered by hash."""
         for run in self._list_names():
@@ -55,7 +59,7 @@ class Store:
 
     def is_finished(self, run: str) -> bool:
         """Tell whether a run has its table."""
-        return (self.folder(run) / "table.parquet").is_file()
+        return self.table_path(run).is_file()
 
     def find_damage(self, run: str, *, deep: bool = False) -> str | None:
         """Return one sentence about what is wrong with the folder of a run, or None.
@@ -95,7 +99,7 @@ class Store:
         """Return the table of a finished run."""
         import polars as pl
 
-        path = self.folder(run) / "table.parquet"
+        path = self.table_path(run)
         try:
             return pl.read_parquet(path)
         except (OSError, pl.exceptions.PolarsError) as error:
@@ -106,8 +110,7 @@ class Store:
         import polars as pl
 
         frames = [
-            pl.scan_parquet(self.folder(run) / "table.parquet").with_columns(run=pl.lit(run))
-            for run in runs
+            pl.scan_parquet(self.table_path(run)).with_columns(run=pl.lit(run)) for run in runs
         ]
         return pl.concat(frames, how="diagonal")
 
@@ -120,6 +123,21 @@ class Store:
         except (OSError, pl.exceptions.PolarsError):
             # reading one table after the other raises an error that names the damaged one
             return pl.concat([self.read_table(run).select(columns) for run in runs])
+
+    def read_failure(self, run: str) -> str:
+        """Return the last line of the error of a failed run; empty if it has not failed."""
+        path = self.folder(run) / "error.txt"
+        if self.is_finished(run) or not path.is_file():
+            return ""
+        lines = path.read_text(encoding="utf-8", errors="replace").strip().splitlines()
+        return lines[-1] if lines else "no reason was recorded"
+
+    def read_document(self, run: str, name: str) -> dict[str, Any]:
+        """Return `spec.json` or `environment.json` of a run; empty if it cannot be read."""
+        try:
+            return read_json(self.folder(run) / name)
+        except InvalidArgument:
+            return {}
 
     def begin(self, spec: RunSpec, *, command: str = "") -> Path:
         """Make the folder of a run, write its specification and environment, and return it."""
@@ -136,7 +154,7 @@ class Store:
         folder = self.folder(spec.hash)
         content = table if isinstance(table, bytes) else encode_table(table)
         sync_file(folder / "spec.json")
-        write_bytes(folder / "table.parquet", content)
+        write_bytes(self.table_path(spec.hash), content)
         for leftover in (*folder.glob("checkpoint*.npz"), *folder.glob(f"*{PARTIAL}")):
             leftover.unlink(missing_ok=True)
         (folder / "error.txt").unlink(missing_ok=True)
@@ -153,7 +171,7 @@ class Store:
     def _check_table(self, run: str, spec: RunSpec) -> None:
         """Refuse a table that lacks columns or rows."""
         table = self.read_table(run)
-        path = self.folder(run) / "table.parquet"
+        path = self.table_path(run)
         if missing := [name for name in REQUIRED if name not in table.columns]:
             raise InvalidArgument(f"{path}: must have the columns {', '.join(missing)}.")
         rows = len(spec.seeds) * len(spec.steps)

@@ -3,7 +3,6 @@
 `sweep_file.py` writes and reads them.
 """
 
-import json
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
@@ -95,22 +94,6 @@ class Sweep:
     def count_finished(self, cell: SweepCell) -> int:
         """Return how many runs of a cell are finished."""
         return sum(run in self.finished for run in cell.runs)
-
-    def read_failure(self, run: str) -> str:
-        """Return the last line of the error of a failed run; empty if it has not failed."""
-        path = self.store.folder(run) / "error.txt"
-        if run in self.finished or not path.is_file():
-            return ""
-        lines = path.read_text(encoding="utf-8", errors="replace").strip().splitlines()
-        return lines[-1] if lines else "no reason was recorded"
-
-    def read_run_file(self, run: str, name: str) -> dict[str, Any]:
-        """Return `spec.json` or `environment.json` of a run; empty if it cannot be read."""
-        try:
-            found = json.loads((self.store.folder(run) / name).read_text(encoding="utf-8"))
-        except (OSError, ValueError):
-            return {}
-        return found if isinstance(found, dict) else {}
 
 
 def list_runs(cells: Iterable[SweepCell]) -> tuple[str, ...]:

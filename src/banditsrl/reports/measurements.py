@@ -55,16 +55,12 @@ def measure_sweep(sweep: Sweep) -> Measurements:
         paths: dict[Schema, list[Path]] = defaultdict(list)
         for run in dict.fromkeys(cell.runs):
             if run in schemas:
-                paths[schemas[run]].append(_table_path(sweep, run))
+                paths[schemas[run]].append(sweep.store.table_path(run))
         frames += [_scan(files, dict(found), k, cell.horizon) for found, files in paths.items()]
     rows = pl.concat(frames)
     queries = [_mean_over_seeds(rows), _summarise_seeds(rows), _count_choices(rows)]
     means, seeds, choices, lines = pl.collect_all([*queries, _thin_seeds(rows)])
     return Measurements(means, seeds, choices, lines, damaged)
-
-
-def _table_path(sweep: Sweep, run: str) -> Path:
-    return sweep.store.folder(run) / "table.parquet"
 
 
 def _common_schema() -> dict[str, Any]:
@@ -84,7 +80,7 @@ def _read_schemas(sweep: Sweep) -> tuple[dict[str, Schema], tuple[str, ...]]:
     damaged = []
     for run in (run for run in sweep.runs if run in sweep.finished):
         try:
-            schema = pl.read_parquet_schema(_table_path(sweep, run))
+            schema = pl.read_parquet_schema(sweep.store.table_path(run))
         except (OSError, pl.exceptions.PolarsError):
             schema = {}
         if {"seed", "step", *COUNTS} <= set(schema):

@@ -19,7 +19,7 @@ def show_origin(report: ReportData) -> SectionContent:
         tuple(_settings_row(cell) for cell in sweep.cells),
         "Settings that are not listed have the value of the preset.",
     )
-    environments = (sweep.read_run_file(run, "environment.json") for run in sweep.runs)
+    environments = (sweep.store.read_document(run, "environment.json") for run in sweep.runs)
     versions = TextTable(("name", "value"), tuple(_collect_versions(environments)), "")
     command = f"<pre><code>{escape(sweep.command)}</code></pre>" if sweep.command else ""
     shown = render_table(versions) if versions.rows else "<p>No run has recorded them yet.</p>"

@@ -26,7 +26,8 @@ class SweepProblems:
 
     def build(self, curve: MeasuredCurve) -> FiniteProblem:
         """Build the problem of a curve from its cell, or from the spec of its first run."""
-        name, spec = curve.cell.problem, self.sweep.read_run_file(curve.cell.runs[0], "spec.json")
+        name, store = curve.cell.problem, self.sweep.store
+        spec = store.read_document(curve.cell.runs[0], "spec.json")
         settings = curve.cell.problem_settings or spec.get("problem_settings") or {}
         key = (name, json.dumps(settings, sort_keys=True))
         if key not in self._built:

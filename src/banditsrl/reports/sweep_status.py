@@ -35,7 +35,7 @@ def _list_missing(sweep: Sweep, damaged: tuple[str, ...]) -> list[str]:
 
 def _describe_cell(sweep: Sweep, cell: SweepCell) -> str:
     done, planned = sweep.count_finished(cell), len(cell.runs)
-    failed = [text for run in cell.runs if (text := sweep.read_failure(run))]
+    failed = [text for run in cell.runs if (text := sweep.store.read_failure(run))]
     why = f"; {len(failed)} failed: {escape(failed[0])}" if failed else ""
     return f"{escape(cell.panel)}, {escape(cell.label)}: {done} of {planned} runs finished{why}"
 
