@@ -1,6 +1,13 @@
-"""Where is a figure drawn, and how does it look? On a canvas without a screen, in one look."""
+"""Where is a figure drawn, and how does it look? On a canvas without a screen, in one look.
 
+`write_canvas` is the one way in which a figure becomes a file.
+"""
+
+from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from banditsrl.core.files import write_file
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Canvas
@@ -35,3 +42,12 @@ def apply_look() -> Any:
     import matplotlib as mpl
 
     return mpl.rc_context(LOOK)
+
+
+def write_canvas(canvas: "Canvas", path: Path, *, dpi: int = DPI) -> Path:
+    """Write a figure into a file whose ending sets its format, png by default; return its path."""
+    target = path if path.suffix else path.with_name(f"{path.name}.png")
+    kind = target.suffix.lower().removeprefix(".")
+    with apply_look():
+        write_file(target, partial(canvas.savefig, dpi=dpi, format=kind), sync=False)
+    return target

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from banditsrl.display.canvases import apply_look, make_canvas
+from banditsrl.display.canvases import apply_look, make_canvas, write_canvas
 from banditsrl.display.charts import BarChart, Chart, LineChart
 from banditsrl.display.palette import DASHES, LIGHT
 from banditsrl.errors import InvalidArgument
@@ -53,17 +53,13 @@ class Picture:
         if target.suffix.lower() not in FORMATS:
             raise InvalidArgument(f"path must end in {', '.join(FORMATS)}, got {str(path)!r}.")
         target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_bytes(self._render(target.suffix.lower()[1:], FILE_DPI))
-        return target
+        return write_canvas(self.figure, target, dpi=FILE_DPI)
 
     def _repr_png_(self) -> bytes:
         """Return the picture as notebooks show it."""
-        return self._render("png", SCREEN_DPI)
-
-    def _render(self, kind: str, dpi: int) -> bytes:
         buffer = io.BytesIO()
         with apply_look():
-            self.figure.savefig(buffer, format=kind, dpi=dpi)
+            self.figure.savefig(buffer, format="png", dpi=SCREEN_DPI)
         return buffer.getvalue()
 
     def __repr__(self) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from banditsrl.display.canvases import DPI, apply_look
+from banditsrl.display.canvases import write_canvas
 from banditsrl.display.numerals import format_count, format_number, format_share, format_time
 from banditsrl.doctor.candidate_advice import describe_span, recommend, write_advice
 from banditsrl.doctor.policy_advice import PolicyAdvice
@@ -85,8 +85,7 @@ class Examination:
         canvas = draw_spectra(
             self.verdicts, noise=self.noise, names=self._action_names, title=self.advice
         )
-        with apply_look():
-            canvas.savefig(path, dpi=DPI)
+        write_canvas(canvas, path)
 
     @property
     def _is_estimated(self) -> bool:

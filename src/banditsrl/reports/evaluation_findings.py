@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from banditsrl.display.canvases import DPI, apply_look
+from banditsrl.display.canvases import write_canvas
 from banditsrl.display.pictures import Picture
 from banditsrl.estimation.estimators import Estimate
 from banditsrl.evaluation.gate_verdict import GateVerdict
@@ -73,9 +73,7 @@ class Evaluation:
 
     def save_plot(self, path: str | Path) -> None:
         """Draw values and weights into a file whose ending (.png, .pdf, .svg) sets its format."""
-        canvas = draw_evaluation(self)
-        with apply_look():
-            canvas.savefig(Path(path), dpi=DPI)
+        write_canvas(draw_evaluation(self), Path(path))
 
 
 def _describe_target(target: TargetJudgement) -> dict[str, Any]:

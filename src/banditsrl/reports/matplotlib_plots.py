@@ -5,14 +5,12 @@ figure as PNG and PDF.
 """
 
 from collections.abc import Mapping, Sequence
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from banditsrl.core.files import write_file
-from banditsrl.display.canvases import DPI, apply_look, make_canvas
+from banditsrl.display.canvases import apply_look, make_canvas, write_canvas
 from banditsrl.display.intervals import BAND, student_factor
 from banditsrl.reports.colours import DASHES, LIGHT, LineStyle, assign_styles
 from banditsrl.simulation.result import Result
@@ -96,10 +94,7 @@ def save(canvas: "Canvas", stem: Path) -> list[Path]:
     with apply_look():
         canvas.draw_without_rendering()
         canvas.set_layout_engine("none")  # compute the layout once, not once per file
-        for path in paths:
-            kind = path.suffix.removeprefix(".")
-            write_file(path, partial(canvas.savefig, dpi=DPI, format=kind), sync=False)
-    return paths
+    return [write_canvas(canvas, path) for path in paths]
 
 
 def _draw_band(
