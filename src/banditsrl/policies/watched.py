@@ -31,7 +31,7 @@ from banditsrl.errors import InvalidArgument
 from banditsrl.numerics.precision import in_float64
 from banditsrl.numerics.seed_axis import update_if
 from banditsrl.policies.policy_wrapper import PolicyAroundPolicy
-from banditsrl.policies.watched_state import WatchedState, empty_watched, range_of_rewards
+from banditsrl.policies.watched_state import WatchedState, empty_watched
 from banditsrl.selection.audits import (
     AuditedRound,
     AuditRecord,
@@ -129,7 +129,7 @@ class Watched(PolicyAroundPolicy[WatchedState]):
         reward: Array,
     ) -> AuditedRound:
         """Return what the audits need; all but action and reward is known before the draw."""
-        low, high = range_of_rewards(state, self.reward_range)
+        low, high = self._range(state)
         guesses = self.inner.predict(state.inner, context)
         if guesses is None:
             guesses = jnp.full((self.n_known_actions,), state.total / jnp.maximum(state.n, 1))
@@ -242,7 +242,7 @@ class Watched(PolicyAroundPolicy[WatchedState]):
         """Return the bound on the loss of certified rounds; no reward is outside the range."""
         if state.audits is None:
             return jnp.full((), jnp.inf)
-        low, high = range_of_rewards(state, self.reward_range)
+        low, high = self._range(state)
         found = loss_bounds(state.audits, self.delta_audit).max()
         return jnp.where(state.audits.n_audits > 0, jnp.minimum(found, high - low), jnp.inf)
 
@@ -255,6 +255,13 @@ class Watched(PolicyAroundPolicy[WatchedState]):
     def largest_norms(self, state: WatchedState) -> Array | None:
         """Return the largest norms of the policy inside."""
         return self.inner.largest_norms(state.inner)
+
+    def _range(self, state: WatchedState) -> tuple[Array, Array]:
+        """Return the range of rewards, given or seen; zero before the first reward."""
+        if self.reward_range is not None:
+            return jnp.asarray(self.reward_range[0]), jnp.asarray(self.reward_range[1])
+        seen = state.n > 0
+        return jnp.where(seen, state.low, 0.0), jnp.where(seen, state.high, 0.0)
 
     def _predict(self, state: WatchedState, context: Context) -> Array:
         predicted = self.inner.predict(state.inner, context)

@@ -47,11 +47,3 @@ def empty_watched(
         audits=audits,
         drift=drift,
     )
-
-
-def range_of_rewards(state: WatchedState, given: tuple[float, float] | None) -> tuple[Array, Array]:
-    """Return the range of rewards, given or seen; zero before the first reward."""
-    if given is not None:
-        return jnp.asarray(given[0]), jnp.asarray(given[1])
-    seen = state.n > 0
-    return jnp.where(seen, state.low, 0.0), jnp.where(seen, state.high, 0.0)
