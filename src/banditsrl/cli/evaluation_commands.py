@@ -79,7 +79,7 @@ SkipBad = Annotated[
     bool, typer.Option("--skip-bad", help="Skip and count rows that cannot be used.")
 ]
 LoopName = Annotated[str | None, typer.Option("--loop", help="Name of the loop in a store.")]
-Seed = Annotated[int, typer.Option(help="Seed of what targets draw while they learn.", min=0)]
+Seed = Annotated[int, typer.Option(help="Seed of the random draws of targets that learn.", min=0)]
 
 
 TYPED = {

@@ -37,9 +37,11 @@ ExportFile = Annotated[Path, typer.Option("--out", help="File that ends in .json
 BackupFile = Annotated[Path, typer.Option("--out", help="New file for the copy.")]
 ImportFile = Annotated[Path, typer.Argument(help="Exported file, .jsonl or .parquet.")]
 ErasedIds = Annotated[list[str] | None, typer.Argument(help="Ids of decisions.")]
-ErasedColumn = Annotated[str | None, typer.Option("--column", help="Name of a column.")]
+ErasedColumn = Annotated[
+    str | None, typer.Option("--column", help="Column that holds the --value.")
+]
 ErasedValue = Annotated[
-    str | None, typer.Option("--value", help="Erase the contexts that have it in the column.")
+    str | None, typer.Option("--value", help="Erase the contexts with this value in that column.")
 ]
 Mode = Annotated[str, typer.Argument(help="learn, shadow or frozen.")]
 Version = Annotated[int, typer.Argument(help="Version of the model, see `banditsrl loop show`.")]
@@ -189,7 +191,7 @@ def promote(
 
 @loop_app.command("resume")
 def resume(url: Url, name: LoopName = None) -> None:
-    """Train again after a version was put back."""
+    """Resume training, which stops when another version is promoted."""
     with Loop.open(url, name, warm_up=False, learner=False) as loop:
         loop.resume()
     console.print("The loop trains again.", highlight=False)

@@ -65,7 +65,7 @@ def serve(
     tokens: OptionalTokens = None,
     replica: Replica = 0,
 ) -> None:
-    """Serve loops over HTTP, with a dashboard; a loop that is not in the store yet is made."""
+    """Serve loops over HTTP, with a dashboard; a loop that is not yet in the store is created."""
     try:
         # The packages of the extra `serve` may be absent.
         from banditsrl.web.server import serve as serve_loops  # noqa: PLC0415

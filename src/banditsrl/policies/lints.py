@@ -47,7 +47,7 @@ class LinTS(RidgePolicy):
     """
 
     _: KW_ONLY
-    ts_scale: float = setting(1.0, "Factor of C.")
+    ts_scale: float = setting(1.0, "Factor of the width C, with which parameters are drawn.")
     draws: int = setting(64, "Number of parameters drawn to estimate the pmf.")
 
     def __check_init__(self) -> None:

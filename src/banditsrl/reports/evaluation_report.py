@@ -55,7 +55,7 @@ def evaluate(
         least_propensity: Least probability of any action that was played, if it is known.
         reward_model: Reward model, "ridge" or "portfolio".
         gate: "better:MARGIN" or "not-worse:MARGIN": whether the target may replace the reference.
-        seed: Seed of what targets draw while they learn.
+        seed: Seed of the random draws of targets that learn.
         progress: Whether to show how far learned targets and the reading of the log are.
         **reading: How to read a path, as `Log.read` takes it: `action`, `reward`, `columns`, ...
 

@@ -54,7 +54,8 @@ class Network(TrainableRepresentation):
         inputs: How a context and an action become an input vector: a representation, or an array
             (n_contexts, n_actions, n_inputs).
         layers: Widths of the dense layers; the last one is the dimension of the embedding.
-        activation: After every layer, the last included: relu, leaky-relu, tanh, gelu, silu.
+        activation: Activation after every layer, including the last one: relu, leaky-relu, tanh,
+            gelu or silu.
         module: Instead of layers, any Equinox module that maps one input vector to the embedding
             (its weights are where every seed starts), or a function from a key to such a module.
 
