@@ -7,8 +7,8 @@ import jax.numpy as jnp
 import numpy as np
 
 import banditsrl
-from banditsrl.display.canvases import make_canvas
 from banditsrl.display.intervals import BAND, student_factor
+from banditsrl.reports.matplotlib_plots import make_canvas
 from banditsrl.representations.trees import Trees
 
 SEEDS = 20

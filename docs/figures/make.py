@@ -16,8 +16,8 @@ import idea_figures
 import matplotlib as mpl
 import stored_figures
 
-from banditsrl.display.canvases import apply_look
 from banditsrl.reports.colours import DARK, LIGHT
+from banditsrl.reports.matplotlib_plots import apply_look
 
 IMAGES = Path(__file__).parents[1] / "images"
 

@@ -11,9 +11,9 @@ import polars as pl
 from idea_figures import add_caption, draw_curve
 
 import banditsrl
-from banditsrl.display.canvases import make_canvas
 from banditsrl.display.intervals import BAND, margin_of_mean
 from banditsrl.policies.watched import Watched
+from banditsrl.reports.matplotlib_plots import make_canvas
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 RESULTS = BENCHMARKS / "results"

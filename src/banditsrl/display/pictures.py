@@ -1,17 +1,18 @@
 """How does a chart become a picture for a notebook or a paper? With matplotlib, in one object.
 
 A matplotlib figure appears in a notebook only after a magic command has chosen a backend. A
-`Picture` holds such a figure and shows itself.
+`Picture` holds such a figure and shows itself. `write_canvas` writes any figure to a file.
 """
 
 import io
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from banditsrl.display.canvases import apply_look, make_canvas, write_canvas
+from banditsrl.core.files import write_file
 from banditsrl.display.charts import BarChart, Chart, LineChart
 from banditsrl.display.palette import DASHES, LIGHT
 from banditsrl.errors import InvalidArgument
@@ -19,6 +20,16 @@ from banditsrl.errors import InvalidArgument
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Canvas
 
+LOOK: Any = {
+    "font.size": 9.0,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "grid.alpha": 0.25,
+    "legend.frameon": False,
+    "lines.linewidth": 1.6,
+    "pdf.fonttype": 42,
+}
 
 INCHES = (6.0, 3.6)
 """Width and height of a picture of lines."""
@@ -29,8 +40,8 @@ BELOW_INCHES = 1.7
 BAR_INCHES, FRAME_INCHES = 0.35, 0.95
 """Height of a bar with its gap, and of what is around the bars."""
 
-SCREEN_DPI, FILE_DPI = 110, 200
-"""Resolution in a notebook and in a file."""
+SCREEN_DPI, FILE_DPI, REPORT_DPI = 110, 200, 160
+"""Resolution in a notebook, in a file, and in a file that a command writes."""
 
 FORMATS = (".png", ".pdf", ".svg")
 """What a picture can be saved as."""
@@ -64,6 +75,32 @@ class Picture:
 
     def __repr__(self) -> str:
         return f"Picture({self.title!r}); save it with .save('picture.png')"
+
+
+def make_canvas(width: float, height: float) -> "Canvas":
+    """Return an empty figure of a size in inches, which needs no screen."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    canvas = Figure(figsize=(width, height), layout="constrained")
+    FigureCanvasAgg(canvas)
+    return canvas
+
+
+def apply_look() -> Any:
+    """Return a context in which figures are drawn and saved with the common look."""
+    import matplotlib as mpl
+
+    return mpl.rc_context(LOOK)
+
+
+def write_canvas(canvas: "Canvas", path: Path, *, dpi: int = REPORT_DPI) -> Path:
+    """Write a figure into a file whose ending sets its format, png by default; return its path."""
+    target = path if path.suffix else path.with_name(f"{path.name}.png")
+    kind = target.suffix.lower().removeprefix(".")
+    with apply_look():
+        write_file(target, partial(canvas.savefig, dpi=dpi, format=kind), sync=False)
+    return target
 
 
 def draw_picture(chart: Chart) -> Picture:

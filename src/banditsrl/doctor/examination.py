@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from banditsrl.display.canvases import write_canvas
 from banditsrl.display.numerals import format_count, format_number, format_share, format_time
+from banditsrl.display.pictures import write_canvas
 from banditsrl.doctor.candidate_advice import describe_span, recommend, write_advice
 from banditsrl.doctor.policy_advice import PolicyAdvice
 from banditsrl.doctor.spectra_plots import draw_spectra

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from banditsrl.display.canvases import apply_look, make_canvas
 from banditsrl.display.palette import LIGHT
+from banditsrl.display.pictures import apply_look, make_canvas
 from banditsrl.doctor.verdicts import CandidateVerdict
 
 if TYPE_CHECKING:

@@ -5,8 +5,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from banditsrl.display.canvases import write_canvas
-from banditsrl.display.pictures import Picture
+from banditsrl.display.pictures import Picture, write_canvas
 from banditsrl.estimation.estimators import Estimate
 from banditsrl.evaluation.gate_verdict import GateVerdict
 from banditsrl.evaluation.judgement import TargetJudgement

@@ -4,8 +4,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from banditsrl.display.canvases import apply_look, make_canvas
 from banditsrl.display.palette import LIGHT
+from banditsrl.display.pictures import apply_look, make_canvas
 from banditsrl.estimation.estimators import Estimate
 from banditsrl.evaluation.judgement import LOGGED, TargetJudgement
 

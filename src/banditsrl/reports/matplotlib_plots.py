@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from banditsrl.display.canvases import apply_look, make_canvas, write_canvas
 from banditsrl.display.intervals import BAND, student_factor
+from banditsrl.display.pictures import apply_look, make_canvas, write_canvas
 from banditsrl.reports.colours import DASHES, LIGHT, LineStyle, assign_styles
 from banditsrl.simulation.result import Result
 
