@@ -1,5 +1,6 @@
 """What is shown of a policy: a sentence and the settings that it really takes."""
 
+from functools import partial
 from typing import Any
 
 import pytest
@@ -51,3 +52,24 @@ def test_the_defaults_shown_are_those_of_a_policy_that_is_built() -> None:
     auto: Any = banditsrl.make_policy("banditsrl-auto", stream, drift=None)
     found = {row.name: row.default for row in list_policy_settings("banditsrl-auto")}
     assert found["delta"] == auto.delta
+
+
+def test_a_new_policy_is_described_by_its_maker_and_shows_its_settings() -> None:
+    def make_other(task: Any, preset: Any, **settings: Any) -> banditsrl.Leader:
+        """Return a copy of LEADER."""
+        del preset
+        return banditsrl.Leader(task.representations, **settings)
+
+    with catalogue.POLICIES.temporary("other", make_other):
+        assert describe_policy("other") == "Return a copy of LEADER."
+        shown = {row.name for row in list_policy_settings("other")}
+    assert {"ucb_scale", "gamma", "lam"} <= shown
+
+
+def test_a_new_base_is_described_by_its_class() -> None:
+    class Other(banditsrl.Greedy):
+        """Play the best estimate."""
+
+    maker = partial(catalogue.make_alone, Other)
+    with catalogue.POLICIES.temporary("other", maker):
+        assert describe_policy("other") == "Play the best estimate."

@@ -5,7 +5,7 @@ The settings are the fields that the parts of a policy declare, so that help is 
 
 from functools import partial
 from inspect import getdoc
-from typing import Any
+from typing import Any, get_type_hints
 
 from banditsrl.core.settings import SettingRow, list_fields, list_parameters, parse_arguments
 from banditsrl.policies import policy_catalogue as catalogue
@@ -82,7 +82,10 @@ PARTS: dict[Any, tuple[type[Any], ...]] = {
     catalogue.make_disjoint: (WideUCB,),
     catalogue.make_trees: (Trees,),
 }
-"""The parts of what each maker builds, besides a class that it is given."""
+"""The parts of what each maker builds, besides a class that it is given.
+
+A maker of a policy with one part need not be listed: its part is what it says it returns.
+"""
 
 
 KEEP_DEFAULTS = (BanditSRLAuto, WideUCB)
@@ -104,7 +107,8 @@ def describe_policy(name: str) -> str:
             base = name.removeprefix(prefix)
             words = sentence.format(base=WORDS.get(base, base))
             return words[0].upper() + words[1:]
-    return (getdoc(maker) or "").partition("\n")[0]
+    function, classes = _take_apart(maker)
+    return (getdoc(classes[0] if classes else function) or "").partition("\n")[0]
 
 
 def list_policy_settings(name: str, preset: str = "default") -> list[SettingRow]:
@@ -112,9 +116,8 @@ def list_policy_settings(name: str, preset: str = "default") -> list[SettingRow]
     maker: Any = POLICIES[name]
     given = maker.args if isinstance(maker, partial) else ()
     bound = maker.keywords if isinstance(maker, partial) else {}
-    function = maker.func if isinstance(maker, partial) else maker
-    classes = tuple(each for each in given if isinstance(each, type))
-    parts = PARTS.get(function, ())
+    function, classes = _take_apart(maker)
+    parts = PARTS.get(function, () if classes else (get_type_hints(function)["return"],))
     rows = {row.name: row for row in list_parameters(function)}
     for part in (*classes, *parts) if function is catalogue.make_trees else (*parts, *classes):
         replaced = {} if part in KEEP_DEFAULTS else _read_preset(function, preset)
@@ -131,9 +134,15 @@ def list_policy_settings(name: str, preset: str = "default") -> list[SettingRow]
 
 def has_presets(name: str) -> bool:
     """Return whether a preset changes the settings of a policy."""
-    maker: Any = POLICIES[name]
-    function = maker.func if isinstance(maker, partial) else maker
+    function, _ = _take_apart(POLICIES[name])
     return Training in PARTS.get(function, ())
+
+
+def _take_apart(maker: Any) -> tuple[Any, tuple[type[Any], ...]]:
+    """Return the function of a maker, and the classes that it is given beforehand."""
+    if not isinstance(maker, partial):
+        return maker, ()
+    return maker.func, tuple(each for each in maker.args if isinstance(each, type))
 
 
 def _read_preset(function: Any, preset: str) -> dict[str, Any]:
