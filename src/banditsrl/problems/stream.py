@@ -7,7 +7,7 @@ import equinox as eqx
 import numpy as np
 from numpy.typing import NDArray
 
-from banditsrl.arguments import positive_or_none
+from banditsrl.arguments import count, positive_or_none
 from banditsrl.core.problem import Task
 from banditsrl.errors import InvalidArgument
 from banditsrl.problems.stream_columns import Column, check_columns, encode_rows
@@ -63,8 +63,7 @@ class Stream(Task):
             )
         self.columns = () if columns is None else check_columns(columns)
         width = n_columns if columns is None else len(self.vector_names)
-        # Coded refuses a number of actions that is missing.
-        inputs = Coded(n_actions=n_actions, code="blocks", n_columns=width)  # type: ignore[arg-type]
+        inputs = Coded(n_actions=count("n_actions", n_actions), code="blocks", n_columns=width)
         self.representations = (inputs,)
         self.n_actions = inputs.n_actions
         self.sigma = positive_or_none("sigma", sigma)

@@ -4,6 +4,7 @@ A rate is a number in [0, 0.5), or a text "c/t" such as "1/t" or "20/t". There t
 certified rounds, audited ones included, so that n certified rounds have about c log n audits.
 """
 
+import math
 import re
 from numbers import Real
 from typing import NamedTuple
@@ -41,12 +42,12 @@ def read_schedule(name: str, value: object) -> AuditSchedule:
     """Return the schedule that a setting stands for."""
     if isinstance(value, str) and (found := DECREASING.fullmatch(value)):
         return AuditSchedule(float(found.group(1)), decreases=True)
-    number = isinstance(value, Real) and not isinstance(value, bool)
-    if not number or not 0.0 <= float(value) < 0.5:  # type: ignore[arg-type]
+    number = float(value) if isinstance(value, Real) and not isinstance(value, bool) else math.nan
+    if not 0.0 <= number < 0.5:
         raise InvalidArgument(
             f"{name} must be a number in [0, 0.5) or a text such as 1/t, got {value!r}."
         )
-    return AuditSchedule(float(value), decreases=False)  # type: ignore[arg-type]
+    return AuditSchedule(number, decreases=False)
 
 
 def audit_rates(audit: float | str, disputed: float | str | None, t: Array) -> AuditRates:
