@@ -18,11 +18,9 @@ from banditsrl.arguments import check_mask
 from banditsrl.errors import InvalidArgument, InvalidType
 from banditsrl.linear.likelihood_ratio import (
     Scores,
-    compare_padded_actions,
     likelihood_ratio,
     score_actions,
 )
-from banditsrl.numerics.padding import Row
 from banditsrl.numerics.precision import in_float64
 
 Floats = NDArray[np.float64]
@@ -282,10 +280,11 @@ def test_a_matrix_that_is_symmetric_up_to_rounding_is_accepted() -> None:
 
 
 @pytest.mark.parametrize("largest", [2, 4, 7, 12])
+@pytest.mark.parametrize("padding", [0, 5])
 @in_float64
-def test_scores_of_padded_embeddings_are_those_without_padding(largest: int) -> None:
-    """Seeds with dimensions up to `largest`, padded to 12, as a function of one seed and mapped."""
-    rng, size, n_actions = np.random.default_rng(0), 12, 4
+def test_scores_of_padded_embeddings_are_those_without_padding(largest: int, padding: int) -> None:
+    """Seeds with dimensions up to `largest`, padded further, one by one and mapped."""
+    rng, size, n_actions = np.random.default_rng(0), largest + padding, 4
     dims = np.array([largest, 1, max(largest - 1, 1)])
     roots, thetas, embeddings = [], [], []
     for dim in dims:
@@ -293,12 +292,12 @@ def test_scores_of_padded_embeddings_are_those_without_padding(largest: int) -> 
         root[:dim, :dim] = rng.normal(size=(dim, dim))
         theta[:dim], phi[:, :dim] = rng.normal(size=dim), rng.normal(size=(n_actions, dim))
         roots, thetas, embeddings = [*roots, root], [*thetas, theta], [*embeddings, phi]
-    stacked = [jnp.asarray(np.stack(each)) for each in (roots, thetas, embeddings, dims)]
+    stacked = [jnp.asarray(np.stack(each)) for each in (roots, thetas, embeddings)]
 
-    def compare(root: Any, theta: Any, phi: Any, dim: Any) -> Any:
-        row = Row(phi[None], jnp.asarray(0))
+    def compare(root: Any, theta: Any, phi: Any) -> Any:
+        scores = score_actions(root, theta, phi)
         mask = jnp.ones(n_actions, dtype=bool)
-        return compare_padded_actions(root, theta, row, mask, jnp.asarray(0.0), dim)
+        return scores, likelihood_ratio(scores, mask, jnp.asarray(0.0))
 
     mapped = jax.jit(jax.vmap(compare))(*stacked)
     for seed in range(len(dims)):

@@ -1,6 +1,6 @@
-"""Padding: functions at the least size that is enough, against the same functions at full size."""
+"""Padding: steps on arrays cut to the entries in use, against the same steps on whole arrays."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -8,72 +8,93 @@ import numpy as np
 import pytest
 from jax import Array
 
-from banditsrl.numerics.padding import Row, run_at_size, update_at_size
+from banditsrl.numerics import padding
+from banditsrl.numerics.padding import Padding
 from banditsrl.numerics.precision import in_float64
+from banditsrl.numerics.seed_axis import map_over_seeds
 
-SIZE = 18
-SIZES_ASKED: list[int] = []
-
-
-def padded(used: Any, seed: int = 0) -> Any:
-    """Vectors of SIZE entries that are zero from the given places on."""
-    drawn = np.random.default_rng(seed).normal(size=(len(used), SIZE))
-    return np.where(np.arange(SIZE) < np.asarray(used)[:, None], drawn, 0.0)
+SIZE, SEEDS = 18, 3
 
 
-def squares(k: int, x: Array) -> Array:
-    SIZES_ASKED.append(k)
-    return (x[:k] ** 2).sum()
+class Sums(NamedTuple):
+    """A state with padding, where the matrix has ones on the diagonal of its padding."""
+
+    matrix: Array  # (SIZE, SIZE)
+    vector: Array  # (SIZE,)
+    n: Array  # ()
+    used: Array  # ()
 
 
-def add_square(k: int, total: Array, x: Array) -> Array:
-    """Add x x^T to a padded matrix; only its first k rows and columns can change."""
-    return total.at[:k, :k].add(x[:k, None] * x[None, :k])
+PADDING = Padding(
+    size=SIZE,
+    used=lambda state: state.used,
+    crop=lambda state, k: state._replace(matrix=state.matrix[:k, :k], vector=state.vector[:k]),
+)
+
+
+def draw(used: list[int]) -> tuple[Sums, Any]:
+    """States of all seeds, seeds last, and vectors to be added."""
+    rng, inside = np.random.default_rng(0), np.arange(SIZE)[:, None] < np.asarray(used)
+    both = inside[:, None] & inside[None]
+    matrix = np.where(both, rng.normal(size=(SIZE, SIZE, SEEDS)), np.eye(SIZE)[..., None])
+    vector, x = (np.where(inside, rng.normal(size=(SIZE, SEEDS)), 0.0) for _ in range(2))
+    states = Sums(*map(jnp.asarray, (matrix, vector, np.zeros(SEEDS), np.asarray(used))))
+    return states, jnp.asarray(x)
+
+
+def add(state: Sums, x: Array) -> Sums:
+    """One step, plain code for one seed; it works in as many entries as the state has."""
+    used = x[: len(state.vector)]
+    matrix, vector = state.matrix + used[:, None] * used[None], state.vector + state.matrix @ used
+    return Sums(matrix, vector, state.n + 1.0, state.used)
+
+
+@pytest.mark.parametrize(
+    ("used", "size"), [(1, 6), (6, 6), (7, 12), (12, 12), (13, 18), (18, 18), (6.0, 6)]
+)
+def test_a_third_two_thirds_or_all_of_the_size_is_enough(used: int, size: int) -> None:
+    assert padding.enough(PADDING, used) == size
+
+
+def test_small_arrays_are_not_cut() -> None:
+    assert padding.enough(PADDING._replace(size=8), 1) == 8
+    assert padding.enough(PADDING._replace(size=9), 1) == 3
+
+
+@in_float64
+def test_the_seed_that_uses_most_decides() -> None:
+    states, _ = draw([2, 7, 4])
+    assert int(padding.largest_used(PADDING, states)) == 7
 
 
 @in_float64
 @pytest.mark.parametrize("used", [[2, 5, 6], [2, 7, 12], [1, 13, 18]])
-def test_all_seeds_are_computed_at_the_least_size_that_is_enough(used: list[int]) -> None:
-    x = padded(used)
-    run = jax.jit(jax.vmap(lambda used, x: run_at_size(squares, used, SIZE, x)))
-    np.testing.assert_allclose(run(jnp.asarray(used), x), (x**2).sum(1), rtol=1e-12)
-    single = run_at_size(squares, jnp.asarray(used[0]), SIZE, jnp.asarray(x[0]))
-    np.testing.assert_allclose(single, (x[0] ** 2).sum(), rtol=1e-12)
+def test_steps_on_cut_states_are_those_on_whole_states(used: list[int]) -> None:
+    """The matrix keeps what it has on its padding."""
+    states, x = draw(used)
+    size = padding.enough(PADDING, max(used))
+
+    @jax.jit
+    def play(states: Sums, x: Array) -> Sums:
+        small = padding.crop(PADDING, states, size)
+        assert small.matrix.shape == (size, size, SEEDS)
+        for _ in range(2):
+            small = map_over_seeds(add)(small, x)
+        return padding.restore(states, small)
+
+    found = play(states, x)
+    for seed in range(SEEDS):
+        wanted = jax.tree.map(lambda leaf, seed=seed: leaf[..., seed], states)
+        for _ in range(2):
+            wanted = add(wanted, x[:, seed])
+        for ours, theirs in zip(found, wanted, strict=True):
+            np.testing.assert_allclose(ours[..., seed], theirs, rtol=1e-12, atol=1e-14)
 
 
 @in_float64
-def test_only_entries_within_the_chosen_size_are_read() -> None:
-    """Beyond 6 entries the vectors are not padding here, which shows what was read."""
-    x = np.ones((2, SIZE))
-    run = jax.jit(jax.vmap(lambda used, x: run_at_size(squares, used, SIZE, x)))
-    for used, size in ((3, 6), (6, 6), (7, 12), (12, 12), (13, 18)):
-        np.testing.assert_array_equal(run(jnp.array([1, used]), x), [size, size])
-
-
-def test_small_arrays_are_computed_at_their_full_size_only() -> None:
-    SIZES_ASKED.clear()
-    run_at_size(squares, jnp.asarray(1), 6, jnp.ones(6))
-    assert SIZES_ASKED == [6]
-
-
-@in_float64
-@pytest.mark.parametrize("used", [[2, 5, 6], [2, 7, 12], [1, 13, 18]])
-def test_an_update_changes_every_seed_as_a_plain_loop_does(used: list[int]) -> None:
-    first, second = padded(used, 1), padded(used, 2)
-
-    def play(used: Array, first: Array, second: Array) -> Array:
-        total = jnp.zeros((SIZE, SIZE))
-        for x in (first, second):
-            total = update_at_size(add_square, total, used, SIZE, x)
-        return total
-
-    found = jax.jit(jax.vmap(play))(jnp.asarray(used), first, second)
-    wanted = [np.outer(a, a) + np.outer(b, b) for a, b in zip(first, second, strict=True)]
-    np.testing.assert_allclose(found, wanted, rtol=1e-12)
-
-
-@in_float64
-def test_a_row_is_read_without_its_padding() -> None:
-    table = np.random.default_rng(3).normal(size=(5, 4, SIZE))
-    read = jax.vmap(lambda place: Row(jnp.asarray(table), place).read(6))
-    np.testing.assert_array_equal(read(jnp.array([4, 0, 2])), table[[4, 0, 2], :, :6])
+def test_a_single_seed_is_cut_and_restored_too() -> None:
+    states, _ = draw([2, 3, 4])
+    single = jax.tree.map(lambda leaf: leaf[..., :1], states)
+    small = padding.crop(PADDING, single, 6)
+    assert small.matrix.shape == (6, 6, 1)
+    jax.tree.map(np.testing.assert_array_equal, padding.restore(single, small), single)

@@ -66,6 +66,18 @@ def test_the_embedding_of_one_action_is_its_row(kind: str) -> None:
     np.testing.assert_array_equal(found, expected)
 
 
+@sets
+@in_float64
+def test_embeddings_may_be_padded_to_fewer_entries(kind: str) -> None:
+    """Three entries are enough for the first and the last candidate."""
+    x, a = jnp.asarray(2), jnp.asarray(1)
+    for m in (0, 2):
+        found = SETS[kind].embed(x, jnp.asarray(m), 3)
+        np.testing.assert_array_equal(found, pad(FEATURES[m][2])[:, :3])
+        row = SETS[kind].embed_action(x, jnp.asarray(m), a, 3)
+        np.testing.assert_array_equal(row, pad(FEATURES[m][2])[1, :3])
+
+
 @in_float64
 def test_a_context_beyond_the_tables_is_refused() -> None:
     with pytest.raises(InvalidArgument, match="context must be an index below 4, got 4"):

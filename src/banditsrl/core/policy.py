@@ -26,6 +26,7 @@ from banditsrl.core.history import History
 from banditsrl.core.problem import Problem
 from banditsrl.core.representation import Context, Representation
 from banditsrl.core.settings import DescribedMeta, list_changed_settings
+from banditsrl.numerics.padding import Padding
 
 StateT = TypeVar("StateT")
 
@@ -175,6 +176,11 @@ class Policy(eqx.Module, Generic[StateT], metaclass=DescribedMeta):
     def largest_norms(self, state: StateT) -> Array | None:
         """Return the largest norm seen of each of `embeddings`, (M,), or None if not tracked."""
         del state
+        return None
+
+    @property
+    def padding(self) -> Padding | None:
+        """Where the state is padded, if what is in use changes at phase ends only, or None."""
         return None
 
     @property

@@ -15,7 +15,6 @@ from jax import Array
 
 from banditsrl.arguments import check_mask, finite_array
 from banditsrl.errors import InvalidArgument
-from banditsrl.numerics.padding import Row, run_at_size
 from banditsrl.numerics.precision import in_float64
 from banditsrl.numerics.seed_axis import indices, rows_times, seeds_last
 
@@ -78,32 +77,6 @@ def likelihood_ratio(scores: Scores, mask: Array, tie: Array) -> Ratio:
     ratios = jnp.where(rival, gap**2 / jnp.where(rival, squared, 1.0), jnp.inf)
     tied, twin = (rival & (gap < tie)).any(0), (mask & ~is_greedy & same).any(0)
     return Ratio(greedy, jnp.sqrt(ratios.min(0)), tied, twin)
-
-
-def compare_padded_actions(
-    root: Array, theta: Array, row: Row, mask: Array, tie: Array, dim: Array
-) -> tuple[Scores, Ratio]:
-    """Return scores and ratio for arrays padded with zeros (S has lam^-1/2 on its diagonal).
-
-    Args:
-        root: S with S S^T = V^-1, (d, d).
-        theta: The estimate, (d,).
-        row: The embedding of every action, (A, d).
-        mask: Which actions are available, (A,) booleans.
-        tie: Another value that is closer than this to the greedy one is a tie, ().
-        dim: Dimension without padding, ().
-    """
-    padded = theta.shape[0]
-
-    def compare(
-        size: int, root: Array, theta: Array, row: Row, mask: Array, tie: Array
-    ) -> tuple[Scores, Ratio]:
-        scores = score_actions(root[:size, :size], theta[:size], row.read(size))
-        whole = jnp.pad(scores.whitened, [(0, 0), (0, padded - size)])
-        return scores._replace(whitened=whole), likelihood_ratio(scores, mask, tie)
-
-    found: tuple[Scores, Ratio] = run_at_size(compare, dim, padded, root, theta, row, mask, tie)
-    return found
 
 
 @in_float64

@@ -15,7 +15,6 @@ from jax import Array
 
 from banditsrl.errors import InvalidArgument
 from banditsrl.linear.spectra import Spectrum, decompose
-from banditsrl.numerics.padding import update_at_size
 from banditsrl.numerics.seed_axis import MAX_UNROLLED, matrix_times, seeds_last
 
 REFRESH_GROWTH = 8.0
@@ -39,6 +38,11 @@ class Ridge(NamedTuple):
     log_det: Array  # ()      log det V - log det(lam I)
     n: Array  # ()      number of samples
     yy: Array  # ()      sum y^2
+
+    @property
+    def dim(self) -> int:
+        """d, with padding."""
+        return int(self.b.shape[0])
 
     @property
     def design(self) -> Array:
@@ -96,37 +100,6 @@ def add_sample(ridge: Ridge, phi: Array, reward: Array) -> Ridge:
         log_det=ridge.log_det + jnp.log1p(ww),
         n=ridge.n + 1.0,
         yy=ridge.yy + reward * reward,
-    )
-
-
-def add_padded_sample(ridge: Ridge, phi: Array, reward: Array, dim: Array) -> Ridge:
-    """Return the same for statistics and a feature (d,) that are padded with zeros.
-
-    Args:
-        ridge: The statistics.
-        phi: Feature of the action played, (d,).
-        reward: y, ().
-        dim: Dimension without padding, ().
-    """
-
-    def add(size: int, ridge: Ridge, phi: Array, reward: Array) -> Ridge:
-        added = add_sample(crop(ridge, size), phi[:size], reward)
-        whole: Ridge = _replace_block(ridge, added)
-        return whole
-
-    added: Ridge = update_at_size(add, ridge, dim, ridge.b.shape[0], phi, reward)
-    return added
-
-
-@seeds_last
-def _replace_block(ridge: Ridge, small: Ridge) -> Ridge:
-    """Return padded statistics with those of their first coordinates replaced."""
-    size = small.b.shape[0]
-    return small._replace(
-        V=None if ridge.V is None else ridge.V.at[:size, :size].set(small.design),
-        root=ridge.root.at[:size, :size].set(small.root),
-        b=ridge.b.at[:size].set(small.b),
-        theta=ridge.theta.at[:size].set(small.theta),
     )
 
 

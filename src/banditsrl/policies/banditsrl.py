@@ -23,8 +23,9 @@ from banditsrl.core.representation import Context, Representation
 from banditsrl.core.settings import setting
 from banditsrl.errors import InvalidArgument
 from banditsrl.linear.bounds import OFFSETS, phase_level
-from banditsrl.linear.likelihood_ratio import compare_padded_actions
-from banditsrl.linear.ridge import Ridge, add_padded_sample, empty_ridge, recompute
+from banditsrl.linear.likelihood_ratio import likelihood_ratio, score_actions
+from banditsrl.linear.ridge import Ridge, add_sample, crop, empty_ridge, recompute
+from banditsrl.numerics.padding import Padding
 from banditsrl.numerics.precision import in_float64
 from banditsrl.policies.base_player import Moment, keep_if_certified
 from banditsrl.policies.tested_policy import PolicyAroundBase
@@ -135,11 +136,10 @@ class BanditSRL(PolicyAroundBase[BanditSRLState]):
         available = check_mask(mask, phi.shape[0])
         facts, (test_level, base_level) = self.facts(state), self.levels(state)
         ridge = state.ridge
-        row = self.candidates.locate(context, state.representation)
-        tie = jnp.asarray(self.certificate.tie)
-        scores, ratio = compare_padded_actions(
-            ridge.root, ridge.theta, row, available, tie, facts.dim
-        )
+        used = self.candidates.embed(context, state.representation, ridge.dim)
+        found = score_actions(ridge.root, ridge.theta, used)
+        ratio = likelihood_ratio(found, available, jnp.asarray(self.certificate.tie))
+        scores = found._replace(whitened=self.candidates.pad(found.whitened))
         verdict = self.certificate.test(ridge, phi, available, facts, test_level, ratio)
         moment = Moment(phi, phi, available, ridge, base_level, facts.sigma, facts.B, scores)
         action, pmf = self.player.choose(state.base, moment, key)
@@ -157,10 +157,12 @@ class BanditSRL(PolicyAroundBase[BanditSRLState]):
         """Add the sample to the statistics; if the base played the round, it learns too."""
         phi = self.candidates.embed(context, state.representation)
         played, y = check_action(action, phi.shape[0]), check_reward(reward)
-        played_phi = self.candidates.embed_action(context, state.representation, played)
+        played_phi = self.candidates.embed_action(
+            context, state.representation, played, state.ridge.dim
+        )
         taught = self.player.learn(state.base, phi, phi, played, y)
         return state._replace(
-            ridge=add_padded_sample(state.ridge, played_phi, y, self.facts(state).dim),
+            ridge=add_sample(state.ridge, played_phi, y),
             base=keep_if_certified(certified, state.base, taught),
             largest_norm=self.candidates.update_norms(
                 state.largest_norm, state.representation, phi
@@ -170,7 +172,8 @@ class BanditSRL(PolicyAroundBase[BanditSRLState]):
     @in_float64
     def predict(self, state: BanditSRLState, context: Context) -> Array | None:
         """Return the ridge prediction of every action in the current embedding."""
-        return self.candidates.embed(context, state.representation) @ state.ridge.theta
+        phi = self.candidates.embed(context, state.representation, state.ridge.dim)
+        return phi @ state.ridge.theta
 
     # The end of a phase.
 
@@ -271,6 +274,16 @@ class BanditSRL(PolicyAroundBase[BanditSRLState]):
     def embeddings(self) -> tuple[Representation, ...]:
         """The candidates."""
         return self.representations
+
+    @property
+    def padding(self) -> Padding:
+        """The statistics of the current candidate are padded to the largest dimension."""
+        dims = jnp.asarray(self.candidates.dims)
+        return Padding(
+            size=self.candidates.padded_dim,
+            used=lambda state: dims[state.representation],
+            crop=lambda state, dim: state._replace(ridge=crop(state.ridge, dim)),
+        )
 
     def largest_norms(self, state: BanditSRLState) -> Array | None:
         """Return the largest norm seen of every candidate, (M,)."""

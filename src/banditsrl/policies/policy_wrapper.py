@@ -17,6 +17,7 @@ from banditsrl.core.policy import AnyPolicy, Policy
 from banditsrl.core.representation import Representation
 from banditsrl.core.settings import list_changed_settings, setting
 from banditsrl.errors import InvalidArgument
+from banditsrl.numerics.padding import Padding
 from banditsrl.selection.audit_schedule import audit_rates, read_schedule
 from banditsrl.selection.audits import AuditRates, AuditRecord, empty_record
 
@@ -98,6 +99,18 @@ class PolicyAroundPolicy(Policy[StateT]):
     def embeddings(self) -> tuple[Representation, ...]:
         """The representations of the policy inside."""
         return self.inner.embeddings
+
+    @property
+    def padding(self) -> Padding | None:
+        """The padding of the policy inside, unless it may start afresh within a phase."""
+        inner = self.inner.padding
+        if inner is None or self.drift:
+            return None
+        return Padding(
+            size=inner.size,
+            used=lambda state: inner.used(state.inner),
+            crop=lambda state, dim: state._replace(inner=inner.crop(state.inner, dim)),
+        )
 
     @property
     def seeds_at_once(self) -> int | None:

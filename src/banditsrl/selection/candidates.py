@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from banditsrl.arguments import one_index
 from banditsrl.core.representation import Context, Representation
 from banditsrl.linear.ridge import Ridge, estimate_noise
-from banditsrl.numerics.padding import Row
 from banditsrl.numerics.seed_axis import look_up, select_row
 from banditsrl.representations.table import Table
 from banditsrl.selection.certificate import Facts, known_or
@@ -39,27 +38,35 @@ class CandidateSet(eqx.Module):
         """Dimension of every candidate, (M,)."""
         return np.array([float(r.dim) for r in self.representations])
 
-    def embed(self, context: Context, m: Array) -> Array:
-        """Return candidate m's embedding of a context, padded with zeros, (A, d)."""
-        return self.locate(context, m).read(self.padded_dim)
+    def embed(self, context: Context, m: Array, dim: int | None = None) -> Array:
+        """Return candidate m's embedding of a context, padded with zeros, (A, d).
 
-    def locate(self, context: Context, m: Array) -> Row:
-        """Return where that embedding stands, so that it can be read without its padding."""
+        It is padded to `dim` entries, which must be enough for candidate m; by default to those of
+        the largest candidate.
+        """
         if are_all_tables(self.representations):
             tables = self._stack_tables()  # (M, X, A, d)
             n_contexts = tables.shape[1]
             one_index("context", context, n_contexts)
-            return Row(tables.reshape(-1, *tables.shape[2:]), m * n_contexts + context)
-        return Row(jnp.stack([self._pad(r.embed(context)) for r in self.representations]), m)
+            return look_up(tables.reshape(-1, *tables.shape[2:]), m * n_contexts + context, dim)
+        stacked = jnp.stack([self.pad(r.embed(context)) for r in self.representations])
+        return look_up(stacked, m, dim)
 
-    def embed_action(self, context: Context, m: Array, action: Array) -> Array:
-        """Return candidate m's embedding of one action, padded with zeros, (d,)."""
+    def embed_action(
+        self, context: Context, m: Array, action: Array, dim: int | None = None
+    ) -> Array:
+        """Return candidate m's embedding of one action, padded likewise, (d,)."""
         if are_all_tables(self.representations):
             tables = self._stack_tables()  # (M, X, A, d)
-            n_contexts, n_actions, dim = tables.shape[1:]
+            n_contexts, n_actions, padded = tables.shape[1:]
             row = (m * n_contexts + context) * n_actions + action
-            return look_up(tables.reshape(-1, dim), row)
-        return jnp.asarray(select_row(self.embed(context, m), action))
+            return look_up(tables.reshape(-1, padded), row, dim)
+        return jnp.asarray(select_row(self.embed(context, m, dim), action))
+
+    def pad(self, phi: Array) -> Array:
+        """Return embeddings (..., d) with zeros behind them, up to the padded dimension."""
+        missing = self.padded_dim - phi.shape[-1]
+        return jnp.pad(phi, [(0, 0)] * (phi.ndim - 1) + [(0, missing)])
 
     def update_norms(self, so_far: Array, m: Array, phi: Array) -> Array:
         """Return the largest norms seen, (M,), after an embedding of candidate m.
@@ -82,8 +89,4 @@ class CandidateSet(eqx.Module):
 
     def _stack_tables(self) -> Array:
         tables = [r.features for r in self.representations if isinstance(r, Table)]
-        return jnp.stack([self._pad(jnp.asarray(features)) for features in tables])
-
-    def _pad(self, phi: Array) -> Array:
-        missing = self.padded_dim - phi.shape[-1]
-        return jnp.pad(phi, [(0, 0)] * (phi.ndim - 1) + [(0, missing)])
+        return jnp.stack([self.pad(jnp.asarray(features)) for features in tables])

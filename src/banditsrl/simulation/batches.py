@@ -21,6 +21,9 @@ from banditsrl.simulation.dealing import deal_block, name_keys
 from banditsrl.simulation.loop import Carry, Steps
 from banditsrl.simulation.run_plan import RunPlan
 
+LONG_RUN, LONG_PHASE = 4096, 256
+"""From so many steps on, a program for arrays without padding is worth its compilation."""
+
 ROWS = 128
 """Records are kept in a multiple of so many rows, so that few sizes are compiled."""
 
@@ -36,12 +39,14 @@ def run_batch(
     done, reports, carry = _start_or_resume(plan, keys, slot)
     for first, last in _segments(plan, done):
         block = first - first % BLOCK
+        if first in (done, *plan.ends):
+            size = _find_size(plan, carry, first)
         if first in (block, done):
             dealt = deal_block(plan.game.problem, keys, np.asarray(block // BLOCK))
             rows = _rows_of_block(plan.recorded, block)
         steps = Steps(np.asarray(first), np.asarray(last), rows)
         whole = carry.history
-        carry = loop.play_steps(plan.game, dealt, steps, loop.open_block(carry, block))
+        carry = loop.play_steps(plan.game, dealt, steps, loop.open_block(carry, block), size)
         carry = loop.close_block(carry, whole, block)
         if last in plan.ends:
             carry, report = loop.end_phase(plan.game.policy, keys, np.asarray(last), carry)
@@ -72,6 +77,15 @@ def _start_or_resume(
     reports, rest = unpack(reports * (1 + n_ended), saved.arrays)
     carry, _ = unpack(carry, rest)
     return saved.step, reports, carry
+
+
+def _find_size(plan: RunPlan, carry: Carry, first: int) -> int | None:
+    """Return the size to which states are cut until the phase ends, or None if they are not."""
+    start = max((end for end in plan.ends if end <= first), default=0)
+    end = min((end for end in plan.ends if end > first), default=plan.horizon)
+    if plan.horizon < LONG_RUN or end - start < LONG_PHASE:
+        return None
+    return loop.find_size(plan.game.policy, carry.state)
 
 
 def _segments(plan: RunPlan, done: int) -> Iterator[tuple[int, int]]:

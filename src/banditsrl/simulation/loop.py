@@ -25,6 +25,7 @@ from banditsrl.core.history import (
 )
 from banditsrl.core.policy import Choice, Policy, State
 from banditsrl.core.problem import Problem
+from banditsrl.numerics import padding
 from banditsrl.numerics.compiling import jit_quickly
 from banditsrl.numerics.partition import Partitioned
 from banditsrl.numerics.seed_axis import map_over_seeds
@@ -71,9 +72,14 @@ class Steps(NamedTuple):
     rows: NDArray[np.int32]  # (BLOCK,) row among the records, or -1
 
 
-@partial(jax.jit, donate_argnums=3)
-def play_steps(game: Game, dealt: Deal, steps: Steps, carry: Carry) -> Carry:
-    """Play some steps of one block for all seeds; `carry.history` is that block of the history."""
+@partial(jax.jit, donate_argnums=3, static_argnums=4)
+def play_steps(
+    game: Game, dealt: Deal, steps: Steps, carry: Carry, size: int | None = None
+) -> Carry:
+    """Play some steps of one block for all seeds; `carry.history` is that block of the history.
+
+    If a size is given, it must be enough for the padded arrays of all states until the last step.
+    """
     policy, problem = game.policy.combine(), game.problem.combine()
     play_all = map_over_seeds(partial(play_round, policy, problem), n_shared=1)
 
@@ -88,8 +94,29 @@ def play_steps(game: Game, dealt: Deal, steps: Steps, carry: Carry) -> Carry:
         records = _record(carry.records, jnp.asarray(steps.rows)[i], tally)
         return Carry(state, tally, history, records)
 
+    padded = carry.state
+    if size is not None and policy.padding is not None:
+        carry = carry._replace(state=padding.crop(policy.padding, padded, size))
     result: Carry = jax.lax.fori_loop(steps.first, steps.last, step, carry)
-    return result
+    return result._replace(state=padding.restore(padded, result.state))
+
+
+def find_size(policy: Partitioned[Policy[Any]], state: State) -> int | None:
+    """Return which size is enough for the states of all seeds until the end of the phase.
+
+    Without padding that could be cut, this is None.
+    """
+    found = policy.combine().padding
+    if found is None or found.size < padding.MIN_CROPPED:
+        return None
+    size = padding.enough(found, int(_largest_used(policy, state)))
+    return None if size == found.size else size
+
+
+@jit_quickly
+def _largest_used(policy: Partitioned[Policy[Any]], state: State) -> Array:
+    whole = policy.combine().padding
+    return jnp.zeros(()) if whole is None else padding.largest_used(whole, state)
 
 
 @partial(jit_quickly, static_argnums=(2, 3))
