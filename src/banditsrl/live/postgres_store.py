@@ -23,6 +23,7 @@ from banditsrl.live.loop_store import Cursor
 from banditsrl.live.postgres_connections import Connection, ConnectionDesk, PostgresCursor
 from banditsrl.live.schema import migrate
 from banditsrl.live.store_copy import copy_to_file
+from banditsrl.live.turns import Turns
 
 BEGIN_WRITING = b"BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE"
 BEGIN_READING = b"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
@@ -63,7 +64,7 @@ class PostgresStore:
         self.url = url
         self._desk = ConnectionDesk(url)
         self._write_desk = ConnectionDesk(url, size=1)  # writing must not wait for many readers
-        self._writing = threading.Lock()
+        self._writing = Turns()
         self._writer, self._n_transactions = secrets.token_hex(8), 0
         self._seats: dict[str, Connection] = {}  # connections that hold the lock of a learner
         self._seating = threading.Lock()

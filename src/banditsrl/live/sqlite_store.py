@@ -15,6 +15,7 @@ from typing import Any
 
 from banditsrl.errors import Conflict, NotFound, StoreUnavailable
 from banditsrl.live.schema import migrate
+from banditsrl.live.turns import Turns
 
 CHECKPOINT_SECONDS = 0.5
 """How often the write-ahead log is copied into the database, beside everything else."""
@@ -57,7 +58,7 @@ class SqliteStore:
         if not path.absolute().parent.is_dir():
             raise StoreUnavailable(f"The store {path} cannot be made: its folder does not exist.")
         self.path, self.url = path.absolute(), str(path.absolute())
-        self._writing = threading.Lock()
+        self._writing = Turns()
         self._idle: list[sqlite3.Connection] = []
         self._closed = False
         self._n_commits = 0
