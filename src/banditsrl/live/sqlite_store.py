@@ -85,9 +85,12 @@ class SqliteStore:
         while not self._ends.wait(CHECKPOINT_SECONDS):
             before, copied = copied, self._n_commits
             if before != copied:
-                with contextlib.suppress(sqlite3.Error):  # the next one copies more
-                    connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
+                self._copy_log(connection)
         connection.close()
+
+    def _copy_log(self, connection: sqlite3.Connection) -> None:
+        with contextlib.suppress(sqlite3.Error):  # the next one copies more
+            connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
 
     def _connect(self) -> sqlite3.Connection:
         connection = sqlite3.connect(
