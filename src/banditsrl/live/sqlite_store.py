@@ -10,6 +10,7 @@ import hashlib
 import sqlite3
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
@@ -134,6 +135,10 @@ class SqliteStore:
                     connection.close()
                 else:
                     self._idle.append(connection)
+
+    def browse(self) -> AbstractContextManager[SqliteCursor]:
+        """Open a transaction that reads: each has a connection of its own, so none waits."""
+        return self.read()
 
     def lead(self, loop: str) -> bool:
         """Become the learner of a loop, or stay it."""
