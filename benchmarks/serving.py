@@ -10,8 +10,10 @@ at which it was due. The first third of the time is warm-up and is not counted. 
 rounds per second (one decision and one reward each), also as a ratio to the first policy, and the
 latencies of decisions in milliseconds, apart for the moments while a model was being trained. Then
 come the calls of more than 100 ms, decisions and rewards, and how many of them the machine itself
-delayed: a process that only sleeps for 5 ms at a time woke more than 25 ms late during the call.
-Such pauses happen where other machines share the processor, or where other programs run.
+delayed: a process that only sleeps for 5 ms at a time woke more than 25 ms late during the call
+(paused), or one that syncs 4 KB at a time took more than 50 ms for it (synced). Such pauses happen
+where other machines or programs share the processor and the disk. Below the table stands every
+moment with such calls, and what the server was doing then (`serving_moments`, `serving_trace`).
 Afterwards every acknowledgement is looked up in the log. Only the loopback address is used.
 """
 
@@ -36,14 +38,21 @@ from typing import Any
 
 import numpy as np
 from serve_processes import free_port
+from serving_moments import (
+    LATE_SECONDS,
+    describe_moments,
+    find_moments,
+    overlap,
+    read_steps,
+    watch_disk,
+    watch_machine,
+    write_moments,
+)
 
 SERVER = Path(__file__).with_name("serving_server.py")
 N_ACTIONS, N_COLUMNS = 8, 20
 READY_SECONDS = 300.0
 POLL_SECONDS = 0.02
-LATE_SECONDS = 0.1
-PAUSE_SECONDS = 0.025
-"""A process that wakes so late was kept from running."""
 
 
 @dataclass(frozen=True)
@@ -56,18 +65,25 @@ class Load:
     ids: list[str]  # of all decisions that were acknowledged
     trained: Any  # (n,) whether a model was being trained then
     pauses: Any  # (m, 2) when the machine stood still, from and to
+    syncs: Any  # (m, 2) when the disk took long, from and to
+    first: float  # when the load began
 
-    def count_late(self) -> tuple[int, int]:
-        """Return how many calls took too long, and how many of these the machine delayed."""
+    def calls(self) -> tuple[Any, Any]:
+        """Return when all calls began and ended, decisions first."""
         middles = self.starts + self.decide
-        begins = np.concatenate([self.starts, middles])
         ends = np.concatenate([middles, middles + self.reward])
+        return np.concatenate([self.starts, middles]), ends
+
+    def count_late(self) -> tuple[int, int, int]:
+        """Return how many calls took too long, and how many of these processor or disk delayed."""
+        begins, ends = self.calls()
         late = ends - begins > LATE_SECONDS
-        paused = [
-            bool(((self.pauses[:, 0] < end) & (self.pauses[:, 1] > begin)).any())
-            for begin, end in zip(begins[late], ends[late], strict=True)
-        ]
-        return int(late.sum()), sum(paused)
+        pairs = list(zip(begins[late], ends[late], strict=True))
+        paused, synced = (
+            sum(len(overlap(intervals, *pair)) > 0 for pair in pairs)
+            for intervals in (self.pauses, self.syncs)
+        )
+        return int(late.sum()), paused, synced
 
 
 def make_config(policy: str) -> dict[str, Any]:
@@ -158,35 +174,25 @@ def watch_training(port: int, ends: threading.Event, seen: list[tuple[float, boo
             seen.append((time.monotonic(), bool(status["training"])))
 
 
-def watch_machine(ends: Any, pipe: Any) -> None:
-    """Note when this process, which only sleeps, was kept from running, and send it at the end."""
-    pauses = []
-    while not ends.is_set():
-        start = time.monotonic()
-        time.sleep(0.005)
-        end = time.monotonic()
-        if end - start > PAUSE_SECONDS:
-            pauses.append((start, end))
-    pipe.send(pauses)
-
-
-def put_under_load(port: int, *, n: int, seconds: float, rate: float | None) -> Load:
+def put_under_load(port: int, folder: Path, *, n: int, seconds: float, rate: float | None) -> Load:
     """Let clients decide and reward for a while."""
     seen: list[tuple[float, bool]] = [(0.0, False)]
     ends = threading.Event()
     watcher = threading.Thread(target=watch_training, args=(port, ends, seen))
     watcher.start()
     spawn = multiprocessing.get_context("spawn")
-    (ours, theirs), (mine, others), over = spawn.Pipe(), spawn.Pipe(), spawn.Event()
+    (ours, theirs), (mine, others), (here, there) = spawn.Pipe(), spawn.Pipe(), spawn.Pipe()
+    over = spawn.Event()
     sleeper = spawn.Process(target=watch_machine, args=(over, others))
+    syncer = spawn.Process(target=watch_disk, args=(folder, over, there))
     process = spawn.Process(target=run_clients, args=(port, n, seconds, rate, theirs))
-    sleeper.start()
-    process.start()
+    for each in (sleeper, syncer, process):
+        each.start()
     rows = ours.recv()
-    process.join()
     over.set()
-    pauses = np.array(mine.recv()).reshape(-1, 2)
-    sleeper.join()
+    watched = [np.array(pipe.recv()).reshape(-1, 2) for pipe in (mine, here)]
+    for each in (sleeper, syncer, process):
+        each.join()
     ends.set()
     watcher.join()
     starts, decide, reward, ids = zip(*rows, strict=True)
@@ -194,7 +200,16 @@ def put_under_load(port: int, *, n: int, seconds: float, rate: float | None) -> 
     trained = states[np.searchsorted(times, np.array(starts), side="right") - 1]
     counted = np.array(starts) > starts[0] + seconds / 3.0
     kept = [np.array(values)[counted] for values in (starts, decide, reward)]
-    return Load(kept[0], kept[1], kept[2], list(ids), trained[counted], pauses)
+    return Load(
+        starts=kept[0],
+        decide=kept[1],
+        reward=kept[2],
+        ids=list(ids),
+        trained=trained[counted],
+        pauses=watched[0],
+        syncs=watched[1],
+        first=float(starts[0]),
+    )
 
 
 def measure(policy: str, *, n: int, seconds: float, rate: float | None) -> dict[str, Any]:
@@ -207,15 +222,26 @@ def measure(policy: str, *, n: int, seconds: float, rate: float | None) -> dict[
         words = ["serve", str(config), "--store", str(store), "--port", str(port)]
         with (folder / "log").open("wb") as log:
             server = subprocess.Popen(
-                [sys.executable, str(SERVER), *words], stdout=log, stderr=log, env=os.environ
+                [sys.executable, str(SERVER), *words],
+                stdout=log,
+                stderr=log,
+                env={**os.environ, "SERVING_TRACE": str(folder / "steps")},
             )
         try:
             wait_until_ready(port, server, folder / "log")
-            load = put_under_load(port, n=n, seconds=seconds, rate=rate)
+            load = put_under_load(port, folder, n=n, seconds=seconds, rate=rate)
         finally:
             server.send_signal(signal.SIGTERM)
             server.wait(60)
-        return {"policy": policy, **summarise(load), "lost": count_lost(store, load.ids)}
+        moments = describe_moments(
+            find_moments(*load.calls()),
+            first=load.first,
+            pauses=load.pauses,
+            syncs=load.syncs,
+            steps=read_steps(folder / "steps"),
+        )
+        found = {**summarise(load), "lost": count_lost(store, load.ids), "moments": moments}
+        return {"policy": policy, **found}
 
 
 def summarise(load: Load) -> dict[str, Any]:
@@ -230,7 +256,7 @@ def summarise(load: Load) -> dict[str, Any]:
         for label, share in (("p50", 50), ("p99", 99), ("max", 100)):
             at = float(np.percentile(values, share)) * 1e3 if len(values) >= 100 else float("nan")
             found[f"{name}_{label}"] = at
-    found["late"], found["late_by_machine"] = load.count_late()
+    found["late"], found["late_by_machine"], found["late_by_disk"] = load.count_late()
     found["calls"] = 2 * len(load.starts)
     return {**found, "acknowledged": len(load.ids)}
 
@@ -264,7 +290,7 @@ def write_table(rows: list[dict[str, Any]]) -> None:
             for kind in ("decide", "training", "reward")
             for label in columns
         )
-        + f" {'> 100 ms':>10} {'paused':>6} {'acknowledged':>12} {'lost':>5}"
+        + f" {'> 100 ms':>10} {'paused':>6} {'synced':>6} {'acknowledged':>12} {'lost':>5}"
     )
     for row in rows:
         ratio = row["rounds_per_second"] / rows[0]["rounds_per_second"]
@@ -274,7 +300,7 @@ def write_table(rows: list[dict[str, Any]]) -> None:
             for label in columns
         )
         rates = f"{row['rounds_per_second']:8.0f} {ratio:6.2f}"
-        late = f"{row['late']:10} {row['late_by_machine']:6}"
+        late = f"{row['late']:10} {row['late_by_machine']:6} {row['late_by_disk']:6}"
         print(
             f"{row['policy']:<18} {rates} {times} {late} {row['acknowledged']:12} {row['lost']:5}"
         )
@@ -299,6 +325,10 @@ def main() -> None:
         rows.append(measure(policy, **load))
         print(json.dumps(rows[-1]), file=sys.stderr, flush=True)
     write_table(rows)
+    for row in rows:
+        if row["moments"]:
+            print(f"{row['policy']}: moments with calls of more than 100 ms")
+            write_moments(row["moments"])
     if arguments.out is not None:
         arguments.out.write_text(json.dumps(rows, indent=1) + "\n")
     sys.exit(0 if all(row["lost"] == 0 for row in rows) else 1)

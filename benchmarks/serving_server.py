@@ -6,12 +6,15 @@
 of HTTP, of the log and of its syncing.
 """
 
+import os
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax.numpy as jnp
 from jax import Array
 from jax.typing import ArrayLike
+from serving_trace import trace
 
 from banditsrl.cli import main
 from banditsrl.core.policy import Choice, Policy
@@ -66,5 +69,7 @@ def _make_constant(task: Task, preset: dict[str, Any], **settings: Any) -> Const
 
 
 if __name__ == "__main__":
+    if "SERVING_TRACE" in os.environ:
+        trace(Path(os.environ["SERVING_TRACE"]))
     POLICIES.add("constant", _make_constant)
     main()

@@ -95,3 +95,6 @@ class FakeLoop:
 
     def trust(self) -> LoopTrust:
         return LoopTrust(float("inf"), 0.05, 0, 0, 0.0, False, "", 0, 0, {"decisions": 0})
+
+    def audits(self) -> LoopTrust:
+        return self.trust()

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from postgres_server import PostgresServer
 
 psycopg = pytest.importorskip("psycopg", reason="The package psycopg is not installed.")
-LARGEST_POOL = 12
+LARGEST_POOL, BROWSERS = 12, 4
 
 CONFIG: dict[str, Any] = {
     "name": "offers",
@@ -151,6 +151,25 @@ def test_many_threads_share_a_few_connections(loop: Loop, url: str) -> None:
     n_open = "SELECT COUNT(*) FROM pg_stat_activity WHERE datname = current_database()"
     # One connection each writes, listens, leads, and asks this.
     assert ask(url, n_open)[0][0] <= LARGEST_POOL + 4
+
+
+def test_neither_deciding_nor_learning_waits_for_people_who_read(loop: Loop) -> None:
+    """Every connection for them is taken, and more of them wait."""
+    store = loop._engine.store
+    waiting = [threading.Thread(target=loop.history) for _ in range(2 * LARGEST_POOL)]
+    with contextlib.ExitStack() as stack:
+        for _ in range(BROWSERS):
+            stack.enter_context(store.browse())
+        for thread in waiting:
+            thread.start()
+        for _ in range(2):
+            decision = loop.decide({"age": 0.5}, id="known")
+        assert loop.reward(decision.id, 1.0).counted
+        loop.flush()
+        assert loop.status()["rounds"] == 1
+        assert all(thread.is_alive() for thread in waiting)
+    for thread in waiting:
+        thread.join()
 
 
 def test_a_statement_that_fails_leaves_nothing_behind(loop: Loop) -> None:

@@ -67,9 +67,28 @@ def test_parts_that_are_gone_are_noticed_before_and_after(store: LoopStore) -> N
 def test_parts_of_one_loop_are_removed_and_those_of_another_stay(store: LoopStore) -> None:
     save_parts(store, "offers", bytes(2500))
     save_parts(store, "others", bytes(1500))
-    with store.write() as cursor:
-        remove_unused_parts(cursor, "offers")
+    remove_unused_parts(store, "offers")
     assert count_parts(store) == 2
+
+
+def test_parts_that_come_into_use_meanwhile_stay(
+    store: LoopStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They were without use when the parts to be removed were looked for."""
+    kept = save_parts(store, "offers", bytes(2500))
+    real, values = type(store).write, ("offers", 7, 0.0, "", "", "{}", kept)
+
+    def write(self: LoopStore) -> Any:
+        monkeypatch.undo()
+        with real(self) as cursor:  # type: ignore[arg-type]
+            cursor.execute("INSERT INTO snapshots VALUES (?, ?, ?, ?, ?, ?, ?)", values)
+        return real(self)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(type(store), "write", write)
+    remove_unused_parts(store, "offers")
+    assert count_parts(store) == 3
+    with store.read() as cursor:
+        assert load_parts(cursor, "offers", kept) == bytes(2500)
 
 
 def test_a_loop_goes_on_from_states_in_parts(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ import pytest
 from fake_loop import FakeLoop
 
 from banditsrl.errors import InvalidArgument, StoreUnavailable
+from banditsrl.live.sqlite_store import SqliteCursor
 from banditsrl.web.loops import Loops
 from banditsrl.web.server import HttpService
 
@@ -308,3 +309,18 @@ def test_no_certificate_is_no_warning(service: Any) -> None:
     assert service.client.get("/v1/trust").json()["sentence"] == (
         "No decision has been certified so far."
     )
+
+
+def test_metrics_do_not_add_up_the_past(service: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A loop has a row of counts for each minute and action, and is asked every few seconds."""
+    statements: list[str] = []
+    real = SqliteCursor.execute
+
+    def execute(self: SqliteCursor, sql: str, parameters: Any = ()) -> list[tuple[Any, ...]]:
+        statements.append(sql)
+        return real(self, sql, parameters)
+
+    monkeypatch.setattr(SqliteCursor, "execute", execute)
+    assert read_metrics(service.client)["banditsrl_ready"] == 1
+    assert any("FROM loops" in sql for sql in statements)
+    assert not any("tallies" in sql and sql.startswith("SELECT") for sql in statements)

@@ -26,7 +26,7 @@ def find_subject(store: LoopStore, loop: str, column: str, value: Any) -> list[s
     found, position = [], 0
     rows: Sequence[tuple[Any, ...]] = [()] * BATCH
     while len(rows) == BATCH:
-        with store.read() as cursor:
+        with store.browse() as cursor:
             rows = cursor.execute(
                 "SELECT position, id, context FROM decisions WHERE loop = ? AND position > ? "
                 "ORDER BY position LIMIT ?",

@@ -43,7 +43,7 @@ def iterate_rows(store: LoopStore, loop: str) -> Iterator[dict[str, Any]]:
     position = 0
     rows: list[tuple[Any, ...]] = [()] * BATCH
     while len(rows) == BATCH:
-        with store.read() as cursor:
+        with store.browse() as cursor:
             rows = cursor.execute(
                 f"{SELECT} AND position > ? ORDER BY position LIMIT ?", (loop, position, BATCH)
             )

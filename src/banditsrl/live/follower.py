@@ -13,7 +13,7 @@ from banditsrl.errors import StoreUnavailable
 from banditsrl.live.fold import Fold, ModelSource
 from banditsrl.live.log_reader import BATCH, find_erasure, read_changes, read_position
 from banditsrl.live.loop_store import Cursor, LoopStore
-from banditsrl.live.programs import Programs
+from banditsrl.live.programs import Programs, computed
 
 POLL_SECONDS = 0.05
 """How often the log is looked at for records of other processes."""
@@ -110,7 +110,7 @@ class Follower:
             self._programs.warm_up(fold.state)  # its arrays may have other shapes than before
         is_full = len(records) == BATCH
         reached = fold.position if is_full else max(last, fold.position)
-        self._publish(replace(fold, position=reached))
+        self._publish(replace(fold, position=reached, state=computed(fold.state)))
         return is_full
 
     def _pass_erasure(self, cursor: Cursor, fold: Fold) -> Fold:

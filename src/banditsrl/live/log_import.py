@@ -1,7 +1,8 @@
 """How does a loop learn from decisions that were made elsewhere? As if a baseline had made them.
 
 Rows come from an exported file, or from any file with `id`, `context`, `action` and `reward`. They
-are written into the log with their own times and laws, and learned in their order. A row whose id
+are written into the log with their own times and laws, and learned in their order. A row without a
+time counts as made now, and a reward without one as given with its decision. A row whose id
 is known already is skipped, so an import that was interrupted can be started again. A row whose
 `status` says that it waits for its reward, or is deferred, goes on doing so; any other row without
 a reward is closed. Actions that were paused or retired in the other loop are so in this one.
@@ -46,13 +47,14 @@ CHANGES = {PAUSED: "pause", RETIRED: "retire"}
 class LogImporter:
     """Turns rows of a file into decisions of a loop."""
 
-    def __init__(self, config: LoopConfig, table: ActionTable) -> None:
+    def __init__(self, config: LoopConfig, table: ActionTable, now: float) -> None:
         if config.action_columns:
             raise InvalidArgument(
                 "A loop with action_columns cannot import decisions: an exported row does not hold "
                 "the columns that actions had."
             )
         self._config, self._table, self._encoder = config, table, Encoder(config)
+        self._now = now
         self._inactive: Mapping[str, str] = {}  # states of actions in the other loop
 
     def changes(self) -> list[dict[str, Any]]:
@@ -87,7 +89,7 @@ class LogImporter:
         decision = DecisionRow(
             id=request.id,
             position=0,
-            time=real("time", row.get("time", 0.0)),
+            time=_read_time("time", row, self._now),
             context=write_json(request.context),
             digest=request.digest,
             available=write_json_in_order({name: self._find(name).slot for name in pmf}),
@@ -114,7 +116,8 @@ class LogImporter:
         )
         if value is None:
             return self._leave_open(decision, row.get("status")), None
-        return decision, self._config.reward.check(value)
+        settled = _read_time("rewarded", row, decision.time)
+        return decision._replace(settled_time=settled), self._config.reward.check(value)
 
     def _leave_open(self, decision: DecisionRow, status: object) -> DecisionRow:
         """Return a decision without a reward, which can still come if it was waited for."""
@@ -129,6 +132,12 @@ class LogImporter:
         if name not in self._table:
             raise NotFound(f"There is no action named {name!r}; add it before the import.")
         return self._table[name]
+
+
+def _read_time(name: str, row: Mapping[str, Any], default: float) -> float:
+    """Return a time of a row in seconds since 1970, which may be missing."""
+    value = row.get(name)
+    return default if value is None else real(name, value)
 
 
 def _read_inactive(states: Any) -> Mapping[str, str]:
@@ -152,6 +161,8 @@ def import_rows(
             ledger.close(written, EXPIRED, time)
         elif value is not None:
             body = {"value": value, "key": None, "counted": True}
-            ledger.settle(written, value, time, ledger.append("reward", time, id=row.id, body=body))
+            position = ledger.append("reward", time, id=row.id, body=body)
+            given = time if row.settled_time is None else row.settled_time
+            ledger.settle(written, value, given, position)
         n += 1
     return n

@@ -183,7 +183,7 @@ class LoopEngine:
 
     def import_file(self, path: Path) -> int:
         """Learn from decisions in a file, and return how many were new; see `log_import`."""
-        importer, n = LogImporter(self.config, self.fold.actions), 0
+        importer, n = LogImporter(self.config, self.fold.actions, self.clock()), 0
         rows = [importer.read(row) for row in read_export(path)]
         changes = importer.changes()
         for first in range(0, len(rows), IMPORTED_AT_ONCE):

@@ -11,7 +11,7 @@ from banditsrl.live.fold import Fold, ModelSource
 from banditsrl.live.log_reader import iterate_changes, read_position
 from banditsrl.live.loop_config import LoopConfig, read_config
 from banditsrl.live.loop_store import LoopStore
-from banditsrl.live.programs import Programs
+from banditsrl.live.programs import Programs, computed
 from banditsrl.live.state_bytes import describe_build
 from banditsrl.registry import guess_at
 
@@ -113,4 +113,4 @@ def catch_up(
             reported = now
             share = (fold.position - first) / max(end - first, 1)
             progress(fold.position, end, (now - began) * (1.0 - share) / share)
-    return replace(fold, position=end)
+    return replace(fold, position=end, state=computed(fold.state))

@@ -24,7 +24,7 @@ def find_decision(store: LoopStore, loop: str, id: str) -> DecisionRow:  # noqa:
 
 def last_decisions(store: LoopStore, loop: str, last: int) -> list[DecisionRow]:
     """Return the last decisions, the newest first."""
-    with store.read() as cursor:
+    with store.browse() as cursor:
         found = cursor.execute(f"{SELECT} ORDER BY position DESC LIMIT ?", (loop, last))
     return [DecisionRow(*row) for row in found]
 
@@ -43,7 +43,7 @@ def describe_outcome(row: DecisionRow) -> dict[str, Any]:
 
 def read_log(store: LoopStore, loop: str, after: int, limit: int) -> list[dict[str, Any]]:
     """Return records of the log behind a position, as plain values."""
-    with store.read() as cursor:
+    with store.browse() as cursor:
         found = cursor.execute(
             "SELECT position, kind, time, id, body FROM records WHERE loop = ? AND position > ? "
             "ORDER BY position LIMIT ?",
@@ -71,7 +71,7 @@ def find_deciding_model(store: LoopStore, loop: str) -> int:
 def list_models(store: LoopStore, loop: str, current: int) -> list[dict[str, Any]]:
     """Return all published model versions, the oldest first; version 0 has learned by itself."""
     names = ("version", "trained_at", "published_at", "time", "rounds", "build", "evaluation")
-    with store.read() as cursor:
+    with store.browse() as cursor:
         found = cursor.execute(
             "SELECT version, trained_at, published_at, time, rounds, build, evaluation "
             "FROM models WHERE loop = ? ORDER BY version",
@@ -87,7 +87,7 @@ def list_models(store: LoopStore, loop: str, current: int) -> list[dict[str, Any
 
 def read_counts(store: LoopStore, loop: str) -> dict[str, int]:
     """Return how many decisions and rewards there were, and of which kind."""
-    with store.read() as cursor:
+    with store.browse() as cursor:
         found = cursor.execute(
             "SELECT COALESCE(SUM(decisions), 0), COALESCE(SUM(rewards), 0), "
             "COALESCE(SUM(certified), 0), COALESCE(SUM(audited), 0), COALESCE(SUM(explored), 0) "
@@ -118,7 +118,7 @@ def read_revision(store: LoopStore, config: LoopConfig) -> dict[str, Any]:
 
 def read_history(store: LoopStore, loop: str, bins: int) -> list[dict[str, Any]]:
     """Return counts over time, in at most `bins` bins of whole minutes."""
-    with store.read() as cursor:
+    with store.browse() as cursor:
         ends = cursor.execute(
             "SELECT MIN(minute), MAX(minute) FROM tallies WHERE loop = ?", (loop,)
         )[0]
@@ -181,7 +181,7 @@ def _describe_bin(time: float, rows: list[tuple[Any, ...]]) -> dict[str, Any]:
 def describe_loop(store: LoopStore, config: LoopConfig) -> dict[str, Any]:
     """Return where a loop stands, from the store alone."""
     loop, table = config.name, first_actions(config)
-    with store.read() as cursor:
+    with store.browse() as cursor:
         position, mode, waiting = cursor.execute(
             "SELECT position, mode, waiting FROM loops WHERE name = ?", (loop,)
         )[0]

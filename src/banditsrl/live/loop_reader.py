@@ -1,5 +1,6 @@
 """What can be asked about an open loop without changing it? Its log, its models and its state."""
 
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from banditsrl.arguments import count
@@ -21,6 +22,7 @@ from banditsrl.live.loop_queries import (
 from banditsrl.live.loop_summary import draw_history, summarise_loop
 from banditsrl.live.loop_trust import LoopTrust, explain_decision, judge_trust
 from banditsrl.live.records import Decision
+from banditsrl.selection.trust import Trust
 
 if TYPE_CHECKING:
     import polars as pl
@@ -65,11 +67,14 @@ class LoopReader(Displayed):
 
     def trust(self) -> LoopTrust:
         """Return what the certificates are worth so far; `print` it for a sentence."""
-        engine = self._engine
-        counts = read_counts(engine.store, self.name)
-        fold = engine.fold
+        counts = read_counts(self._engine.store, self.name)
+        return LoopTrust(**asdict(self.audits()), counts=counts)
+
+    def audits(self) -> Trust:
+        """Return what `trust` says without its counts, which add up the whole past."""
+        engine, fold = self._engine, self._engine.fold
         names = {action.slot: action.name for action in fold.actions.values()}
-        return judge_trust(engine.programs.policy, fold.state, counts, names)
+        return judge_trust(engine.programs.policy, fold.state, names)
 
     def explain(self, id: str) -> dict[str, Any]:  # noqa: A002
         """Return why a decision was made, in numbers and in sentences."""

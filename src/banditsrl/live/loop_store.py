@@ -38,6 +38,9 @@ class LoopStore(Protocol):
     def read(self) -> AbstractContextManager[Cursor]:
         """Open a transaction that reads one consistent state; several threads may read at once."""
 
+    def browse(self) -> AbstractContextManager[Cursor]:
+        """Read as `read` does, for people: however many do so at once, `read` does not wait."""
+
     def lead(self, loop: str) -> bool:
         """Become the learner of a loop, or stay it; False while another process is the learner."""
 

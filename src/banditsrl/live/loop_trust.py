@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 from banditsrl.core.policy import Policy, State
@@ -28,13 +28,11 @@ class LoopTrust(Trust):
         return super().__str__()
 
 
-def judge_trust(
-    policy: Policy[Any], state: State, counts: Mapping[str, int], names: Mapping[int, str]
-) -> LoopTrust:
+def judge_trust(policy: Policy[Any], state: State, names: Mapping[int, str]) -> Trust:
     """Return what the certificates are worth; without audits nothing is known about them."""
     if isinstance(policy, Watched):
-        return LoopTrust(**asdict(policy.trust(state, names)), counts=counts)
-    return LoopTrust(
+        return policy.trust(state, names)
+    return Trust(
         bound=float("inf"),
         level=1.0,
         n_certified=0,
@@ -44,7 +42,6 @@ def judge_trust(
         reason="",
         since=0,
         n_alarms=0,
-        counts=counts,
     )
 
 

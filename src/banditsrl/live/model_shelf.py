@@ -103,7 +103,7 @@ class ModelShelf:
                 "AND position >= ?)",
                 (*(self._loop, self._loop, KEPT_SNAPSHOTS), self._loop, erased or NO_POSITION),
             )
-            remove_unused_parts(cursor, self._loop)
+        remove_unused_parts(self._store, self._loop)
 
     def save_state(self, content: bytes) -> bytes:
         """Write a state ahead of the row that needs it, and return what stands for it there."""

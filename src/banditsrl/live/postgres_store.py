@@ -20,9 +20,15 @@ import psycopg
 
 from banditsrl.errors import OutcomeUnknown, StoreUnavailable
 from banditsrl.live.loop_store import Cursor
-from banditsrl.live.postgres_connections import Connection, ConnectionDesk, PostgresCursor
+from banditsrl.live.postgres_connections import (
+    LARGEST_POOL,
+    Connection,
+    ConnectionDesk,
+    PostgresCursor,
+)
 from banditsrl.live.schema import migrate
 from banditsrl.live.store_copy import copy_to_file
+from banditsrl.live.turns import Turns
 
 BEGIN_WRITING = b"BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE"
 BEGIN_READING = b"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
@@ -45,6 +51,10 @@ FIND_TRANSACTION = """INSERT INTO writers (writer, transactions, seen) VALUES (?
 
 CHANNEL = "banditsrl"
 
+BROWSERS = 4
+"""Connections for what people read. It can take long, and neither deciding with an id nor learning
+waits for it."""
+
 OUTCOME_SECONDS = 5.0
 """How long to look for the outcome of a commit whose answer was lost."""
 
@@ -61,9 +71,10 @@ class PostgresStore:
 
     def __init__(self, url: str) -> None:
         self.url = url
-        self._desk = ConnectionDesk(url)
+        self._desk = ConnectionDesk(url, size=LARGEST_POOL - BROWSERS)
+        self._browse_desk = ConnectionDesk(url, size=BROWSERS)
         self._write_desk = ConnectionDesk(url, size=1)  # writing must not wait for many readers
-        self._writing = threading.Lock()
+        self._writing = Turns()
         self._writer, self._n_transactions = secrets.token_hex(8), 0
         self._seats: dict[str, Connection] = {}  # connections that hold the lock of a learner
         self._seating = threading.Lock()
@@ -91,12 +102,14 @@ class PostgresStore:
     @contextlib.contextmanager
     def read(self) -> Iterator[Cursor]:
         """Open a transaction that reads one consistent state."""
-        with self._desk.refusals():
-            connection = self._desk.begin(BEGIN_READING)
-            try:
-                yield PostgresCursor(connection)
-            finally:
-                self._desk.give_back(connection)
+        with read_at(self._desk) as cursor:
+            yield cursor
+
+    @contextlib.contextmanager
+    def browse(self) -> Iterator[Cursor]:
+        """Open a transaction that reads for people; a long one keeps only others of these."""
+        with read_at(self._browse_desk) as cursor:
+            yield cursor
 
     def _commit(self, connection: Connection) -> None:
         number = self._n_transactions = self._n_transactions + 1
@@ -185,7 +198,7 @@ class PostgresStore:
 
     def backup(self, path: Path) -> None:
         """Copy everything to a new SQLite file while the loops run; the file is a store too."""
-        with self.read() as cursor:
+        with self.browse() as cursor:
             copy_to_file(cursor, path)
 
     def close(self) -> None:
@@ -195,12 +208,24 @@ class PostgresStore:
             if self._listener is not None:
                 self._wake_listener()
             self._desk.close()
+            self._browse_desk.close()
             self._write_desk.close()
             for seat in self._seats.values():
                 seat.close()
             self._seats.clear()
         if self._listener is not None:
             self._listener.join()
+
+
+@contextlib.contextmanager
+def read_at(desk: ConnectionDesk) -> Iterator[Cursor]:
+    """Open a transaction that reads one consistent state on a connection of a desk."""
+    with desk.refusals():
+        connection = desk.begin(BEGIN_READING)
+        try:
+            yield PostgresCursor(connection)
+        finally:
+            desk.give_back(connection)
 
 
 def prepare_tables(cursor: Cursor) -> None:

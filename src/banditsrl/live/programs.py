@@ -72,10 +72,15 @@ class Programs:
         self._parts = partition(self.policy)
         self._key = jax.random.key(config.seed)
 
+        self._start: State | None = None
+
     @in_float64
     def start(self) -> State:
-        """Return the state before the first round."""
-        return settle_types(self.policy.init(jax.random.fold_in(self._key, START_STREAM)))
+        """Return the state before the first round; it is computed once."""
+        if self._start is None:
+            key = jax.random.fold_in(self._key, START_STREAM)
+            self._start = settle_types(self.policy.init(key))
+        return self._start
 
     @in_float64
     def draw_key(self, replica: int, opening: int) -> Array:
@@ -103,7 +108,7 @@ class Programs:
 
     @in_float64
     def learn(self, state: State, one: LearnedRound) -> State:
-        """Return the state after one more round."""
+        """Return the state after one more round, which may still be being computed."""
         choice = Choice(*_choice_arrays(one))
         reward = np.asarray(one.reward, dtype=np.float64)
         by_policy = np.asarray(one.by_policy)
@@ -117,6 +122,9 @@ class Programs:
 
     def warm_up(self, state: State) -> None:
         """Compile everything that requests need, for states of any age."""
+        self.start()  # to which a version 0 goes back
+        if isinstance(self.policy, Watched):
+            self.policy.trust(state)
         features, mask = np.zeros(self.n_columns), np.ones(self.n_slots, dtype=bool)
         key = self.draw_key(0, 0)
         pmf = np.full(self.n_slots, 1.0 / self.n_slots)
@@ -195,6 +203,16 @@ def _learn(
 @jax.jit
 def _predict(parts: Partitioned[Policy[Any]], state: State, features: Array) -> Array | None:
     return parts.combine().predict(state, features)
+
+
+def computed(state: State) -> State:
+    """Return a state once it is computed.
+
+    A program returns before its result is there. Whoever decides with such a state would wait for
+    all rounds that are still being learned.
+    """
+    waited: State = jax.block_until_ready(state)
+    return waited
 
 
 def settle_types(state: State) -> State:

@@ -10,11 +10,13 @@ import hashlib
 import sqlite3
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
 from banditsrl.errors import Conflict, NotFound, StoreUnavailable
 from banditsrl.live.schema import migrate
+from banditsrl.live.turns import Turns
 
 CHECKPOINT_SECONDS = 0.5
 """How often the write-ahead log is copied into the database, beside everything else."""
@@ -57,7 +59,7 @@ class SqliteStore:
         if not path.absolute().parent.is_dir():
             raise StoreUnavailable(f"The store {path} cannot be made: its folder does not exist.")
         self.path, self.url = path.absolute(), str(path.absolute())
-        self._writing = threading.Lock()
+        self._writing = Turns()
         self._idle: list[sqlite3.Connection] = []
         self._closed = False
         self._n_commits = 0
@@ -84,9 +86,12 @@ class SqliteStore:
         while not self._ends.wait(CHECKPOINT_SECONDS):
             before, copied = copied, self._n_commits
             if before != copied:
-                with contextlib.suppress(sqlite3.Error):  # the next one copies more
-                    connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
+                self._copy_log(connection)
         connection.close()
+
+    def _copy_log(self, connection: sqlite3.Connection) -> None:
+        with contextlib.suppress(sqlite3.Error):  # the next one copies more
+            connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
 
     def _connect(self) -> sqlite3.Connection:
         connection = sqlite3.connect(
@@ -130,6 +135,10 @@ class SqliteStore:
                     connection.close()
                 else:
                     self._idle.append(connection)
+
+    def browse(self) -> AbstractContextManager[SqliteCursor]:
+        """Open a transaction that reads: each has a connection of its own, so none waits."""
+        return self.read()
 
     def lead(self, loop: str) -> bool:
         """Become the learner of a loop, or stay it."""

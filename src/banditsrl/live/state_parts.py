@@ -56,19 +56,37 @@ def load_parts(cursor: Cursor, loop: str, kept: bytes) -> bytes:
     return b"".join(bytes(content) for (content,) in found) if len(found) == count else b""
 
 
-def remove_unused_parts(cursor: Cursor, loop: str) -> None:
-    """Remove the parts of states that no model and no snapshot refers to."""
+def remove_unused_parts(store: LoopStore, loop: str) -> None:
+    """Remove the parts of states that no model and no snapshot refers to.
+
+    Each part is removed in a transaction of its own: what is removed is also overwritten, and a
+    decision would have to wait for that.
+    """
+    with store.read() as cursor:
+        found = cursor.execute(
+            "SELECT name, part FROM state_parts WHERE loop = ? ORDER BY name, part", (loop,)
+        )
+        used = _find_used(cursor, loop)
+    for name, part in found:
+        if name in used:
+            continue
+        with store.write() as cursor:
+            if name not in _find_used(cursor, loop):  # it may have come into use meanwhile
+                cursor.execute(
+                    "DELETE FROM state_parts WHERE loop = ? AND name = ? AND part = ?",
+                    (loop, name, part),
+                )
+
+
+def _find_used(cursor: Cursor, loop: str) -> set[str]:
+    """Return the names of the states that models and snapshots refer to."""
     kept = cursor.execute(
         "SELECT substr(state, 1, ?) FROM models WHERE loop = ? "
         "UNION ALL SELECT substr(state, 1, ?) FROM snapshots WHERE loop = ?",
         (LONGEST_REFERENCE, loop, LONGEST_REFERENCE, loop),
     )
     references = [bytes(state) for (state,) in kept]
-    used = {_read_reference(state)[1] for state in references if state.startswith(MARK)}
-    found = cursor.execute("SELECT DISTINCT name FROM state_parts WHERE loop = ?", (loop,))
-    for (name,) in found:
-        if name not in used:
-            cursor.execute("DELETE FROM state_parts WHERE loop = ? AND name = ?", (loop, name))
+    return {_read_reference(state)[1] for state in references if state.startswith(MARK)}
 
 
 def _read_reference(kept: bytes) -> tuple[int, str]:

@@ -122,7 +122,7 @@ class TrainingDesk:
         is_new = digest_content(changed) != digest_content(pack_state(before))
         found = self._programs.policy.report(after)
         report = {name: _plain(value) for name, value in found.items()}
-        return {"changed": is_new, "report": report}, changed
+        return {"changed": is_new, "report": report}, changed if is_new else b""
 
     def _refresh(self, state: State, task: dict[str, Any]) -> State:
         history, policy = None, self._programs.policy

@@ -38,7 +38,7 @@ from banditsrl.selection.audits import (
     add_audited_round,
     distribute,
     floors_of_audits,
-    loss_bounds,
+    largest_loss,
 )
 from banditsrl.selection.drift_alarm import add_error, empty_drift
 from banditsrl.selection.trust import Trust, make_trust
@@ -243,8 +243,8 @@ class Watched(PolicyAroundPolicy[WatchedState]):
         if state.audits is None:
             return jnp.full((), jnp.inf)
         low, high = self._range(state)
-        found = loss_bounds(state.audits, self.delta_audit).max()
-        return jnp.where(state.audits.n_audits > 0, jnp.minimum(found, high - low), jnp.inf)
+        found: Array = largest_loss(state.audits, self.delta_audit, high - low)
+        return found
 
     # The policy inside.
 

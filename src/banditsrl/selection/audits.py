@@ -20,6 +20,7 @@ A round with a single available action is not counted.
 
 from typing import NamedTuple
 
+import jax
 import jax.numpy as jnp
 from jax import Array
 
@@ -160,11 +161,19 @@ def add_audited_round(
 
 
 @in_float64
-def loss_bounds(record: AuditRecord, level: float) -> Array:
+def loss_bounds(record: AuditRecord, level: float | Array) -> Array:
     """Return what certified rounds lose at most per round against every challenger, (S,)."""
     return upper_bound(record.losses, shared_level(record, level))
 
 
-def shared_level(record: AuditRecord, level: float) -> Array:
+@in_float64
+@jax.jit
+def largest_loss(record: AuditRecord, level: float | Array, width: Array) -> Array:
+    """Return what certified rounds lose at most; no reward is outside a range of this width."""
+    found = loss_bounds(record, level).max()
+    return jnp.where(record.n_audits > 0, jnp.minimum(found, width), jnp.inf)
+
+
+def shared_level(record: AuditRecord, level: float | Array) -> Array:
     """Return the share of the level that one challenger has in this part of the run."""
     return level / (record.part * (record.part + 1.0) * record.withdrawn.shape[0])
