@@ -43,16 +43,16 @@ def slow_estimate(name: str, batch: LogBatch, target: np.ndarray, q: np.ndarray,
             "clipped-ips": min(w, c) * r,
             "snips": w * r,
             "dm": model,
-            "dr": model,
+            "sndr": model,
             "switch-dr": model + (w * (r - float(q[i, a])) if w <= c else 0.0),
         }[name]
-    if name == "dr":
+    if name == "sndr":
         return total / N + corrections / weights
     return total / (weights if name == "snips" else N)
 
 
 @pytest.mark.parametrize("seed", range(5))
-@pytest.mark.parametrize("name", list(ESTIMATORS))
+@pytest.mark.parametrize("name", [name for name in ESTIMATORS if name != "dr"])
 @pytest.mark.parametrize("limit", [None, 1.5])
 def test_an_estimate_is_the_sum_of_its_formula(name: str, seed: int, limit: float | None) -> None:
     batch, target, q = random_rounds(seed)
@@ -117,10 +117,10 @@ def test_doubly_robust_with_a_guaranteed_interval_has_the_plain_correction() -> 
     assert found.value == pytest.approx(expected, rel=1e-9)
 
 
-def test_doubly_robust_without_a_model_is_self_normalised() -> None:
+def test_self_normalised_doubly_robust_without_a_model_is_snips() -> None:
     batch, target, _ = random_rounds(1)
     terms = make_terms(batch, target)
-    assert estimate("dr", terms).value == estimate("snips", terms).value
+    assert estimate("sndr", terms).value == estimate("snips", terms).value
 
 
 def test_doubly_robust_without_any_weight_is_its_model() -> None:

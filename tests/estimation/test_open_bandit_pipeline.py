@@ -16,7 +16,7 @@ PAIRS = {
     "ips": (ope.InverseProbabilityWeighting, {}, {}),
     "snips": (ope.SelfNormalizedInverseProbabilityWeighting, {}, {}),
     "dm": (ope.DirectMethod, {}, {}),
-    "dr": (ope.SelfNormalizedDoublyRobust, {}, {}),
+    "sndr": (ope.SelfNormalizedDoublyRobust, {}, {}),
     "dr, plain": (ope.DoublyRobust, {}, {"interval": "bernstein", **KNOWN}),
     "switch-dr": (ope.SwitchDoublyRobust, {"tau": LIMIT}, {"limit": LIMIT}),
 }

@@ -51,8 +51,8 @@ EstimatorNames = Annotated[
     list[str] | None,
     typer.Option(
         "--estimator",
-        help="Estimator: dr, snips, ips, dm, clipped-ips or switch-dr. May be repeated; the first "
-        "one is used for differences.",
+        help="Estimator: dr, sndr, snips, ips, dm, clipped-ips or switch-dr. May be repeated; the "
+        "first one is used for differences.",
     ),
 ]
 Level = Annotated[float, typer.Option(help="Probability that an interval misses its value.")]

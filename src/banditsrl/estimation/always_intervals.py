@@ -129,8 +129,9 @@ def clip_earlier(terms: TargetTerms, bounds: KnownBounds) -> tuple[Floats, Float
 
 def mirror_terms(terms: TargetTerms) -> TargetTerms:
     """Return the terms of the rewards -r."""
-    weights, *rest = terms
-    return TargetTerms(weights, *(None if part is None else -part for part in rest))  # type: ignore[arg-type]
+    weights, *rest, propensities = terms
+    mirrored = [None if part is None else -part for part in rest]
+    return TargetTerms(*[weights, *mirrored, propensities])  # type: ignore[arg-type]
 
 
 def lower_bound(wagers: Sequence[Wager], level: float, ends: tuple[float, float]) -> float:

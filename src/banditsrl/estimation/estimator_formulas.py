@@ -1,4 +1,4 @@
-"""What would a target have earned on logged rounds? Six estimators, each a mean of terms.
+"""What would a target have earned on logged rounds? Seven estimators, each a mean of terms.
 
 With the notation of `target_terms.py` (weight w, reward r, predictions q = q(x, a) and q_pi =
 sum_b pi(b | x) q(x, b)) and a weight limit c, the terms of a round are
@@ -7,16 +7,18 @@ sum_b pi(b | x) q(x, b)) and a weight limit c, the terms of a round are
     clipped-ips  min(w, c) r
     snips        v + w (r - v) / mean(w),  v = sum(w r) / sum(w)
     dm           q_pi
-    dr           q_pi + b + w (r - q - b) / mean(w),  b = sum(w (r - q)) / sum(w)
+    sndr         q_pi + b + w (r - q - b) / mean(w),  b = sum(w (r - q)) / sum(w)
+    dr           like sndr, with its interval, but the estimate itself tempers large weights
     switch-dr    q_pi + w (r - q) if w <= c, otherwise q_pi
 
 The estimate is the mean of the terms. Inverse propensity (ips) has no bias if the propensities are
 right. The ratio snips is written as v plus its linear part: the terms have the mean v, and their
-standard deviation over sqrt(n) is the standard error of the ratio (delta method). Doubly robust
-(dr) is the mean of q_pi plus such a ratio, of residuals that the model has not seen: its correction
-is self-normalised. Biases of ratios are of order 1/n. The plain form q_pi + w (r - q), which has no
-bias at all but larger errors, is switch-dr without a limit; intervals that need independent terms
-use it for dr.
+standard deviation over sqrt(n) is the standard error of the ratio (delta method). Self-normalised
+doubly robust (sndr) is the mean of q_pi plus such a ratio, of residuals that the model has not
+seen. Biases of ratios are of order 1/n. Doubly robust (dr) has smaller errors than sndr, because it
+uses tempered weights until the log refutes them (`tempering.py`). The plain form q_pi + w (r - q),
+which has no bias at all but larger errors, is switch-dr without a limit; intervals that need
+independent terms use it for dr.
 
 The other three trade bias for variance: the direct method (dm) is as wrong as its model,
 clipped-ips loses what is cut, and switch-dr trusts the model where weights are large. Their
@@ -24,7 +26,7 @@ intervals are about the mean of their own terms and know nothing of the bias.
 
 Unless a limit is given, that of clipped-ips is c = sqrt(n). Since E w = 1, the cut then vanishes as
 the log grows. That of switch-dr is chosen among quantiles of the weights, zero (dm) and infinity
-(dr) by the least estimated squared error,
+(plain doubly robust) by the least estimated squared error,
 
     var(terms) / n + max(B^2 - var(dropped) / n, 0),
 
@@ -42,6 +44,7 @@ from banditsrl.arguments import positive
 from banditsrl.errors import InvalidArgument
 from banditsrl.estimation.always_intervals import KnownBounds
 from banditsrl.estimation.target_terms import TargetTerms
+from banditsrl.estimation.tempering import temper_weights
 from banditsrl.registry import Registry
 
 Floats = NDArray[np.float64]
@@ -60,6 +63,7 @@ class Estimator(NamedTuple):
     independent: Terms | None  # its form without a ratio, if there is one
     bounds: Callable[[KnownBounds, float], tuple[float, float]]  # of an independent term
     biased: bool  # whether its interval leaves a bias out
+    tempered: Terms | None = None  # terms with tempered weights, if the estimate uses them
 
 
 ESTIMATORS = Registry[Estimator]("estimator")
@@ -108,11 +112,16 @@ def _dm(terms: TargetTerms, _: float) -> Floats:
     return terms.predicted_target
 
 
-def _dr(terms: TargetTerms, _: float) -> Floats:
+def _sndr(terms: TargetTerms, _: float) -> Floats:
     if not terms.weights.any():
         return terms.predicted_target
     residuals = terms._replace(rewards=terms.rewards - terms.predicted_played)
     return terms.predicted_target + _snips(residuals, math.inf)
+
+
+def _tempered_dr(terms: TargetTerms, limit: float) -> Floats:
+    weights = temper_weights(terms.weights, terms.propensities)
+    return _sndr(terms._replace(weights=weights), limit)
 
 
 def _plain_dr(terms: TargetTerms, _: float) -> Floats:
@@ -147,8 +156,16 @@ ESTIMATORS.add(
 )
 ESTIMATORS.add("snips", Estimator(_snips, None, lambda b, _: (b.low, b.high), False))
 ESTIMATORS.add("dm", Estimator(_dm, _dm, lambda b, _: (b.low, b.high), True))
+ESTIMATORS.add("sndr", Estimator(_sndr, None, lambda b, _: (b.low, b.high), False))
 ESTIMATORS.add(
-    "dr", Estimator(_dr, _plain_dr, lambda b, _: _corrected_bounds(b, b.largest_weight), False)
+    "dr",
+    Estimator(
+        _sndr,
+        _plain_dr,
+        lambda b, _: _corrected_bounds(b, b.largest_weight),
+        biased=False,
+        tempered=_tempered_dr,
+    ),
 )
 ESTIMATORS.add(
     "switch-dr",

@@ -2,10 +2,12 @@
 
 The terms are those of `estimator_formulas.py`, the interval for a fixed number of rounds is one of
 `mean_intervals.py`, and the one that holds at all rows at once is that of `always_intervals.py`.
+The estimate of dr is not that mean: it is tempered (`tempering.py`), within the same interval.
 """
 
 import math
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +28,7 @@ from banditsrl.estimation.mean_intervals import (
     summarise,
 )
 from banditsrl.estimation.target_terms import TargetTerms, effective_sample_size
+from banditsrl.estimation.tempering import temper
 
 Floats = NDArray[np.float64]
 
@@ -109,7 +112,8 @@ def estimate(
         fixed = clip(fixed, (known.low, known.high))
         always = always_interval(terms, known, level=level)
     size = effective_sample_size(terms.weights)
-    return make_estimate(name, values, fixed=fixed, always=always, size=size)
+    found = make_estimate(name, values, fixed=fixed, always=always, size=size)
+    return found if interval == "bernstein" else use_tempered(found, values, [terms])
 
 
 def estimator_terms(
@@ -123,6 +127,22 @@ def estimator_terms(
     if found is None:
         raise InvalidArgument(f"interval must be student for {name}, which is a ratio.")
     return found(terms, weight_limit(name, terms, limit))
+
+
+def use_tempered(found: Estimate, values: Floats, pair: Sequence[TargetTerms]) -> Estimate:
+    """Return an estimate, or the tempered one within the same interval, if it has one.
+
+    Args:
+        found: The estimate with all weight.
+        values: Its terms.
+        pair: The rounds of the target, and of the target that is subtracted, if there is one.
+    """
+    make = ESTIMATORS[found.name].tempered
+    if make is None:
+        return found
+    first, *rest = (make(terms, math.inf) for terms in pair)
+    value = temper(values, first - rest[0] if rest else first)
+    return replace(found, value=min(max(value, found.low), found.high))
 
 
 def make_estimate(

@@ -2,6 +2,7 @@
 
 Both targets are judged by the same rounds, so what a round does to both cancels: the terms of the
 difference are the differences of the terms (`estimator_formulas.py`), with the interval of a mean.
+Whether weights are tempered is decided for the difference, since two targets may share a bias.
 
 The anytime-valid interval bets on V_a - V_b (`always_intervals.py`) with D = w_a - w_b, its
 positive part D+ and negative part D-, and rewards in [low, high] of spread R:
@@ -44,6 +45,7 @@ from banditsrl.estimation.estimators import (
     estimator_terms,
     make_estimate,
     term_bounds,
+    use_tempered,
 )
 from banditsrl.estimation.mean_intervals import Interval, bernstein_interval, student_interval
 from banditsrl.estimation.target_terms import TargetTerms, effective_sample_size
@@ -96,7 +98,8 @@ def compare(
     if disagreement is not None and not disagreement.any():  # the targets are the same
         zero, nothing = Interval(0.0, 0.0), np.zeros(len(first))
         return make_estimate(name, nothing, fixed=zero, always=zero, size=size)
-    return make_estimate(name, first - second, fixed=fixed, always=always, size=size)
+    found = make_estimate(name, first - second, fixed=fixed, always=always, size=size)
+    return found if interval == "bernstein" else use_tempered(found, first - second, pair)
 
 
 def compare_several(

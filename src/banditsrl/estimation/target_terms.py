@@ -1,4 +1,4 @@
-"""What does an estimator need of a round? Four numbers, so contexts need not be kept.
+"""What does an estimator need of a round? Five numbers, so contexts need not be kept.
 
 For a target pi and a round with context x, action a, propensity p and reward r these are
 
@@ -6,6 +6,7 @@ For a target pi and a round with context x, action a, propensity p and reward r 
     reward            r
     predicted_played  q(x, a)
     predicted_target  sum over actions b of pi(b | x) q(x, b)
+    propensity        p
 
 where q is a reward model (`reward_models.py`). A million rounds are 8 MB per number. Intervals that
 may be watched at every row also use predictions q' of a model of *earlier* rows only, if there are
@@ -33,6 +34,7 @@ class TargetTerms(NamedTuple):
     predicted_target: Floats  # (n,)
     earlier_played: Floats | None = None  # (n,)  the same from a model of earlier rows
     earlier_target: Floats | None = None  # (n,)
+    propensities: Floats | None = None  # (n,)  None tempers no weights
 
 
 def make_terms(
@@ -63,6 +65,7 @@ def make_terms(
         predicted_target=target,
         earlier_played=earlier_played,
         earlier_target=earlier_target,
+        propensities=np.asarray(batch.propensities, dtype=np.float64),
     )
 
 

@@ -33,7 +33,7 @@ Floats = NDArray[np.float64]
 DIRECT = "dm"
 """The only estimator that needs no propensities."""
 
-NEED_A_MODEL = ("dm", "dr", "switch-dr")
+NEED_A_MODEL = ("dm", "dr", "sndr", "switch-dr")
 
 LOGGED = "logged"
 """Name of the policy that wrote the log, whose value is the mean of its rewards."""

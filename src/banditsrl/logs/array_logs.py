@@ -32,6 +32,7 @@ class ArrayRows:
         columns: Sequence[str] | None = None,
         rows: Any = None,
         name: str = "arrays",
+        skip_bad: bool = False,
     ) -> None:
         inputs = _read_numbers("contexts", contexts, 2)
         n = len(inputs)
@@ -56,10 +57,13 @@ class ArrayRows:
             audited=_read_flags("audited", audited, (n,)),
         )
         self._check_shapes()
-        self._rounds = keep_good_rows(self._rounds, self.schema, {}, self.name, None)
+        self._defects = SkippedRows()
+        counted = self._defects if skip_bad else None
+        self._rounds = keep_good_rows(self._rounds, self.schema, {}, self.name, counted)
 
-    def batches(self, skipped: SkippedRows) -> Iterator[LogBatch]:  # noqa: ARG002
+    def batches(self, skipped: SkippedRows) -> Iterator[LogBatch]:
         """Yield all rounds, in their order."""
+        skipped.count, skipped.first = self._defects.count, self._defects.first
         for first in range(0, len(self._rounds.rows), BATCH_ROWS):
             yield take_rows(self._rounds, slice(first, first + BATCH_ROWS))
 

@@ -8,6 +8,7 @@ declared, or left out.
 
 import contextlib
 import math
+from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
@@ -62,6 +63,7 @@ class ColumnFinder:
         self._most = MOST_DECLARED if as_category else MOST_VALUES
         self._values: set[Any] = set()  # different texts, until there are too many
         self._kinds: dict[str, tuple[int, Any]] = {}  # the first row and value of each kind
+        self._counts: Counter[str] = Counter()  # about how many rows have each kind
         self._is_missing = False
 
     def add(self, rows: list[int], values: list[Any], *, is_text: bool) -> None:
@@ -69,12 +71,18 @@ class ColumnFinder:
         types = set(map(type, values))
         self._is_missing = self._is_missing or type(None) in types or _has_nan(values, types)
         collects = is_text or self._as_category or str in types
-        found = {v for v in values if v is not None} if collects and types <= PLAIN else set()
+        plain = values if types <= PLAIN else [v for v in values if type(v) in PLAIN]
+        found = {v for v in plain if v is not None} if collects else set()
         if len(self._values) <= self._most:
             self._values |= found
         kinds = self._tell_texts(found) if is_text else {TYPES.get(t, t.__name__) for t in types}
         tell = _tell_text if is_text else _tell_kind
-        for kind in kinds - {*self._kinds, "nothing"}:
+        known = kinds - {"nothing"}
+        if len(known) == 1:
+            self._counts[next(iter(known))] += len(values)
+        elif known:
+            self._counts.update(map(tell, values))
+        for kind in known - {*self._kinds}:
             at = next(at for at, value in enumerate(values) if tell(value) == kind)
             self._kinds[kind] = (rows[at], values[at])
 
@@ -87,9 +95,15 @@ class ColumnFinder:
         """Take note that some rows do not have the column at all."""
         self._is_missing = True
 
-    def decide(self, source: str, *, zero_if_missing: bool) -> LoopColumn:
-        """Return the column, or refuse it if its kind cannot be told."""
+    def decide(self, source: str, *, zero_if_missing: bool, skip_bad: bool = False) -> LoopColumn:
+        """Return the column, or refuse it if its kind cannot be told.
+
+        If bad rows are skipped, a column is of the kind of most rows; others are bad if they
+        cannot be read as that kind.
+        """
         kinds = set(self._kinds)
+        if skip_bad and len(kinds) > 1:
+            kinds = {max(kinds, key=lambda kind: self._counts[kind])}
         if self._as_category or kinds == {"text"}:
             return self._category(source)
         if len(kinds) > 1 or not kinds <= {"number", "flag"}:
@@ -177,12 +191,19 @@ def parse_numbers(name: str, values: list[Any]) -> tuple[NDArray[np.float64], di
     numbers = np.full(len(values), np.nan)
     for at, value in enumerate(values):
         try:
-            numbers[at] = np.nan if value is None else float(value)
+            numbers[at] = np.nan if value is None else read_number(value)
         except (TypeError, ValueError):
             broken[at] = f"{name} must be a number, got {value!r}."
         except OverflowError:
             numbers[at] = np.inf
     return numbers, broken
+
+
+def read_number(value: Any) -> float:
+    """Return a number, or a text that is one; 1_000 is Python and not a number."""
+    if isinstance(value, str) and "_" in value:
+        raise ValueError
+    return float(value)
 
 
 def is_nan(value: Any) -> bool:

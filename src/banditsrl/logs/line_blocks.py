@@ -47,6 +47,8 @@ def read_object(line: bytes) -> tuple[dict[str, Any], str | None]:
     except ValueError as error:
         reason = str(error).partition(":")[0]
         return {}, f"a line must be a JSON object, got text that is not JSON ({reason})."
+    except RecursionError:
+        return {}, "a line must be a JSON object, got one that is nested too deeply."
     if not isinstance(found, dict):
         return {}, f"a line must be a JSON object, got {type(found).__name__}."
     return found, None

@@ -9,15 +9,11 @@ from banditsrl.core.files import write_file
 from banditsrl.errors import InvalidArgument
 from banditsrl.logs.dsjson_logs import is_dsjson, read_dsjson
 from banditsrl.logs.dsjson_writing import write_dsjson
+from banditsrl.logs.exported_logs import is_exported, read_exported
 from banditsrl.logs.line_blocks import first_line, open_file, read_object
 from banditsrl.logs.log import Log, LogSource
 from banditsrl.logs.log_options import LogOptions
-from banditsrl.logs.loop_logs import (
-    StoredRounds,
-    check_loop_options,
-    is_exported,
-    read_exported,
-)
+from banditsrl.logs.loop_logs import StoredRounds, check_loop_options
 from banditsrl.logs.obp_logs import (
     check_feedback_options,
     read_feedback_file,
@@ -69,7 +65,7 @@ def open_log(path: str | Path, format: str | None, options: LogOptions) -> LogSo
         return read_vw_text(file, options)
     if chosen == "obp":
         check_feedback_options(options)
-        return read_feedback_file(file, position=options.position)
+        return read_feedback_file(file, position=options.position, skip_bad=options.skip_bad)
     if chosen != "csv" and is_exported(_list_columns(file, chosen)):
         return read_exported(file, chosen, options)
     return read_table(file, chosen, options)

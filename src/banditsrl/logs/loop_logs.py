@@ -1,8 +1,8 @@
-"""How is our own loop read as a log? From its store, or from a file that it exported.
+"""How is our own loop read as a log? From its store; `exported_logs.py` reads what it exported.
 
 A decision is a round once its reward counts; others are not rounds yet. A store holds the row that
 each decision was made from, so its contexts are those rows, the constant at the end included, as
-the loop's policy takes them. An exported file holds the values that were sent.
+the loop's policy takes them.
 
 A decision in shadow mode was the baseline's, which plays with probability one. An imported decision
 without a law was made by somebody unknown, so its propensity is not known either.
@@ -10,8 +10,7 @@ without a law was made by somebody unknown, so its propensity is not known eithe
 
 import json
 from collections.abc import Iterator
-from functools import cached_property, partial
-from pathlib import Path
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -28,12 +27,6 @@ from banditsrl.live.store_address import open_store
 from banditsrl.logs.log import BATCH_ROWS, LogBatch, LogSchema, SkippedRows
 from banditsrl.logs.log_checks import keep_good_rows
 from banditsrl.logs.log_options import LogOptions
-from banditsrl.logs.raw_blocks import RawBlock
-from banditsrl.logs.row_source import RowSource
-from banditsrl.logs.table_logs import TableRows, iterate_table
-
-EXPORTED = {"id", "context", "available", "action", "pmf", "certificate", "audit", "status", "mode"}
-"""Columns that tell a file that a loop exported."""
 
 ROUNDS = """SELECT position, features, slot, value, law, available, certified, audited, mode,
     context FROM decisions WHERE loop = ? AND status = ? AND position > ? ORDER BY position
@@ -121,13 +114,19 @@ def _iterate_settled(store: LoopStore, loop: str) -> Iterator[list[_SettledRow]]
 
 def _make_batch(rows: list[_SettledRow], schema: LogSchema) -> tuple[LogBatch, dict[int, str]]:
     n_actions = schema.n_actions
+    said = [_find_damage(row, schema) for row in rows]
+    broken = {at: says for at, says in enumerate(said) if says is not None}
+    if broken:
+        rows = [_without_content(r, schema) if at in broken else r for at, r in enumerate(rows)]
     laws = np.stack([to_vector(row.law)[:n_actions] for row in rows])
     masks = np.stack([_make_mask(row.available, n_actions) for row in rows])
     unknown = np.asarray([_has_no_law(row.mode, law) for row, law in zip(rows, laws, strict=True)])
     actions = np.asarray([row.slot for row in rows], dtype=np.int32)
     played = laws[np.arange(len(rows)), np.minimum(actions, n_actions - 1)]
     masks[unknown] = True
-    erased = [at for at, row in enumerate(rows) if row.context is None]
+    for at, row in enumerate(rows):
+        if row.context is None:
+            broken.setdefault(at, "a round must have a context, got one that was erased.")
     batch = LogBatch(
         rows=np.asarray([row.position for row in rows], dtype=np.int64),
         contexts=np.stack([to_vector(row.features) for row in rows]),
@@ -139,7 +138,32 @@ def _make_batch(rows: list[_SettledRow], schema: LogSchema) -> tuple[LogBatch, d
         certified=np.asarray([bool(row.certified) for row in rows]),
         audited=np.asarray([bool(row.audited) for row in rows]),
     )
-    return batch, dict.fromkeys(erased, "a round must have a context, got one that was erased.")
+    return batch, broken
+
+
+def _find_damage(row: _SettledRow, schema: LogSchema) -> str | None:
+    """Return what a loop would not have written, or None."""
+    n_actions, size = schema.n_actions, 8 * len(schema.columns)
+    if not isinstance(row.value, float | int):
+        got = "none" if row.value is None else repr(row.value)
+        return f"reward must be a number, got {got}."
+    if len(row.features) != size:
+        return f"features must have {size} bytes, got {len(row.features)}."
+    if len(row.law) % 8 or len(row.law) < 8 * n_actions:
+        return f"law must have {n_actions} numbers of 8 bytes, got {len(row.law)} bytes."
+    try:
+        slots = list(json.loads(row.available).values())
+    except (ValueError, AttributeError):
+        return f"available must be an object of slots, got {row.available!r}."
+    if not all(isinstance(slot, int) and 0 <= slot < n_actions for slot in slots):
+        return f"available must hold slots below {n_actions}, got {row.available!r}."
+    return None
+
+
+def _without_content(row: _SettledRow, schema: LogSchema) -> _SettledRow:
+    """Return a damaged row that can be decoded; it is refused or skipped."""
+    features, law = bytes(8 * len(schema.columns)), bytes(8 * schema.n_actions)
+    return row._replace(features=features, law=law, available="{}", value=0.0)
 
 
 def _make_mask(available: str, n_actions: int) -> NDArray[np.bool_]:
@@ -151,56 +175,6 @@ def _make_mask(available: str, n_actions: int) -> NDArray[np.bool_]:
 def _has_no_law(mode: str, law: NDArray[np.float64]) -> bool:
     """Return whether a decision was imported from a log that does not say how it was made."""
     return mode == IMPORTED and bool(law.max() == 1.0)
-
-
-def is_exported(names: set[str]) -> bool:
-    """Return whether a table with these columns was exported by a loop."""
-    return names >= EXPORTED
-
-
-def read_exported(path: Path, format: str, options: LogOptions) -> RowSource:  # noqa: A002
-    """Return the log in a file that a loop exported."""
-    return RowSource(str(path), partial(_read_export_blocks, path, format), options)
-
-
-def _read_export_blocks(path: Path, format: str) -> Iterator[RawBlock]:  # noqa: A002
-    for table in iterate_table(path, format):
-        statuses = table.columns.get("status", [SETTLED] * len(table.rows))
-        kept = [at for at, status in enumerate(statuses) if status == SETTLED or at in table.broken]
-        if kept:
-            yield _make_export_block(table, kept)
-
-
-def _make_export_block(table: TableRows, kept: list[int]) -> RawBlock:
-    columns = {name: [values[at] for at in kept] for name, values in table.columns.items()}
-    broken = {place: table.broken[at] for place, at in enumerate(kept) if at in table.broken}
-    contexts, laws, certificates, available = (
-        [json.loads(v) if isinstance(v, str) else v for v in columns[name]]
-        for name in ("context", "pmf", "certificate", "available")
-    )
-    for at, context in enumerate(contexts):
-        if context is None:
-            broken.setdefault(at, "a round must have a context, got one that was erased.")
-    unknown = [_is_made_up(m, law) for m, law in zip(columns["mode"], laws, strict=True)]
-    names = dict.fromkeys(name for context in contexts for name in context or ())
-    return RawBlock(
-        rows=[table.rows[at] for at in kept],
-        values={name: [(context or {}).get(name) for context in contexts] for name in names},
-        actions=columns["action"],
-        rewards=columns["reward"],
-        propensities=[
-            None if u else p for u, p in zip(unknown, columns["probability"], strict=True)
-        ],
-        pmf=None if any(unknown) else laws,
-        available=[None if u else a for u, a in zip(unknown, available, strict=True)],
-        certified=[None if c is None else c.get("certified") for c in certificates],
-        audited=columns["audit"],
-        broken=broken,
-    )
-
-
-def _is_made_up(mode: Any, law: Any) -> bool:
-    return mode == IMPORTED and isinstance(law, dict) and 1.0 in law.values()
 
 
 def check_loop_options(options: LogOptions) -> None:

@@ -37,7 +37,11 @@ NEEDED = ("n_rounds", "n_actions", "context", "action", "reward")
 
 
 def read_feedback(
-    feedback: Mapping[str, Any], *, position: int | None = None, name: str = "feedback"
+    feedback: Mapping[str, Any],
+    *,
+    position: int | None = None,
+    name: str = "feedback",
+    skip_bad: bool = False,
 ) -> ArrayRows:
     """Return the log in a feedback dictionary."""
     if not isinstance(feedback, Mapping):
@@ -45,7 +49,7 @@ def read_feedback(
     for key in NEEDED:
         if key not in feedback:
             raise InvalidArgument(f"{name}: there is no {key!r}; known: {', '.join(feedback)}.")
-    n = count("n_rounds", int(feedback["n_rounds"]))
+    n, n_actions = (_read_count(feedback, key, name) for key in ("n_rounds", "n_actions"))
     places = _read_positions(feedback.get("position"), n, name)
     kept = _choose_rows(places, position, name)
     pscore, law = feedback.get("pscore"), _read_laws(feedback.get("pi_b"), places, n, name)
@@ -55,14 +59,28 @@ def read_feedback(
         rewards=_read_part(feedback, "reward", n, name)[kept],
         propensities=None if pscore is None else _read_part(feedback, "pscore", n, name)[kept],
         pmf=None if law is None else law[kept],
-        n_actions=int(feedback["n_actions"]),
+        n_actions=n_actions,
         rows=np.flatnonzero(kept) + 1,
         name=name,
+        skip_bad=skip_bad,
     )
 
 
+def _read_count(feedback: Mapping[str, Any], key: str, name: str) -> int:
+    """Return an integer, which a file holds as an array without axes."""
+    value = feedback[key]
+    if isinstance(value, np.ndarray) and value.ndim == 0:
+        value = value.item()
+    return count(f"{name}: {key}", value)
+
+
 def _read_part(feedback: Mapping[str, Any], key: str, n: int, name: str) -> NDArray[Any]:
-    array = np.asarray(feedback[key])
+    try:
+        array = np.asarray(feedback[key])
+    except ValueError:
+        raise InvalidArgument(
+            f"{name}: {key} must have rows of one length, got different ones."
+        ) from None
     if array.shape[:1] != (n,):
         raise InvalidArgument(f"{name}: {key} must have {n} rows, got shape {array.shape}.")
     return array
@@ -99,7 +117,12 @@ def _read_laws(
     """Return the law of the position that each round has."""
     if value is None:
         return None
-    laws = np.asarray(value, dtype=np.float64)
+    try:
+        laws = np.asarray(value, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InvalidArgument(
+            f"{name}: pi_b must be an array of numbers, got {type(value).__name__}."
+        ) from None
     if laws.ndim == 2:
         laws = laws[:, :, None]
     if laws.ndim != 3 or len(laws) != n:
@@ -134,7 +157,9 @@ def write_feedback(log: Log) -> dict[str, Any]:
     }
 
 
-def read_feedback_file(path: Path, *, position: int | None = None) -> ArrayRows:
+def read_feedback_file(
+    path: Path, *, position: int | None = None, skip_bad: bool = False
+) -> ArrayRows:
     """Return the log in a feedback dictionary that was saved as arrays."""
     with open_file(path) as stream:
         try:
@@ -144,7 +169,7 @@ def read_feedback_file(path: Path, *, position: int | None = None) -> ArrayRows:
             raise InvalidArgument(
                 f"{path}: must hold plain arrays, got others ({error})."
             ) from error
-    return read_feedback(feedback, position=position, name=str(path))
+    return read_feedback(feedback, position=position, name=str(path), skip_bad=skip_bad)
 
 
 def write_feedback_file(stream: BinaryIO, log: Log) -> int:

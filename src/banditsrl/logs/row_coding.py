@@ -1,6 +1,6 @@
 """How do rows as they were written become arrays? Column by column, with a sentence per defect."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -182,9 +182,14 @@ def _code_flags(
     if values is None:
         return None
     known: dict[Any, bool] = {True: True, False: False, **TEXT_FLAGS, "1": True, "0": False}
-    odd = {at: v for at, v in enumerate(values) if v is not None and v not in known}
+    odd = {at: v for at, v in enumerate(values) if not (v is None or _is_among(v, known))}
     _note(broken, {at: f"{name} must be true or false, got {v!r}." for at, v in odd.items()})
-    return np.asarray([known.get(value, False) for value in values], dtype=bool)
+    flags = [at not in odd and known.get(value, False) for at, value in enumerate(values)]
+    return np.asarray(flags, dtype=bool)
+
+
+def _is_among(value: Any, known: Mapping[Any, bool]) -> bool:
+    return isinstance(value, Hashable) and value in known
 
 
 def _is_index(name: str) -> bool:

@@ -72,7 +72,9 @@ class RowSource:
                 at = min(block.broken)
                 raise InvalidArgument(f"{self.name}: row {block.rows[at]}: {block.broken[at]}")
             survey.add(block.without_broken())
-        columns = survey.decide_columns(zero_if_missing=self._zero_if_missing)
+        columns = survey.decide_columns(
+            zero_if_missing=self._zero_if_missing, skip_bad=self._options.skip_bad
+        )
         return RowCoder(columns, survey.decide_actions() if actions is None else actions)
 
 
@@ -83,6 +85,7 @@ class _Survey:
         self._name, self._declared = name, declared
         self._finders: Registry[ColumnFinder] = Registry("column")
         self._actions: set[Any] = set()
+        self._first: tuple[int, Any] | None = None  # row and action of the first round
         self._longest = 0  # law without names
         self._n_rows = 0
 
@@ -97,6 +100,8 @@ class _Survey:
         for name in set(self._finders) - set(block.values):
             self._finders[name].note_missing()
         self._n_rows += len(block.rows)
+        if self._first is None and block.rows:
+            self._first = block.rows[0], block.actions[0]
         self._add_actions(block)
 
     def _add_finder(self, name: str) -> None:
@@ -120,7 +125,8 @@ class _Survey:
             elif isinstance(law, list):
                 self._longest = max(self._longest, len(law))
         for names in block.available or ():
-            found.update(names if isinstance(names, list) else ())
+            listed = names if isinstance(names, list) else ()
+            found.update(one for one in listed if isinstance(one, str | int))
         self._actions |= {str(value) for value in found} | set(block.names)
         if len(self._actions) > MOST_ACTIONS:
             raise InvalidArgument(
@@ -128,12 +134,13 @@ class _Survey:
                 "more; it may be the wrong column."
             )
 
-    def decide_columns(self, *, zero_if_missing: bool) -> list[LoopColumn]:
+    def decide_columns(self, *, zero_if_missing: bool, skip_bad: bool) -> list[LoopColumn]:
         """Return the columns, in the order in which they were declared or seen."""
         names = self._finders if self._declared is None else self._declared
-        return [self._decide(name, zero_if_missing) for name in names]
+        how = {"zero_if_missing": zero_if_missing, "skip_bad": skip_bad}
+        return [self._decide(name, **how) for name in names]
 
-    def _decide(self, name: str, zero_if_missing: bool) -> LoopColumn:
+    def _decide(self, name: str, *, zero_if_missing: bool, skip_bad: bool) -> LoopColumn:
         declared = None if self._declared is None else self._declared[name]
         if declared not in (None, "category"):
             return declare_column(name, declared)
@@ -141,12 +148,18 @@ class _Survey:
             finder = self._finders[name]
         except InvalidArgument as error:
             raise InvalidArgument(f"{self._name}: {error}") from None
-        return finder.decide(self._name, zero_if_missing=zero_if_missing)
+        return finder.decide(self._name, zero_if_missing=zero_if_missing, skip_bad=skip_bad)
 
     def decide_actions(self) -> tuple[str, ...]:
         """Return the names of the actions: integers by size, texts by the alphabet."""
-        if not self._actions:
+        if self._first is None:
             raise InvalidArgument(f"{self._name}: must have one or more rows, got none.")
+        if not self._actions:
+            row, value = self._first
+            got = "none" if value is None else repr(value)
+            raise InvalidArgument(
+                f"{self._name}: row {row}: action must be a name or an integer, got {got}."
+            )
         whole = all(name.removeprefix("-").isdigit() for name in self._actions)
         if whole and len(self._actions) < self._longest:  # some action was never played
             numbers = [int(name) for name in self._actions]

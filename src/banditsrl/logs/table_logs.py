@@ -58,7 +58,7 @@ def iterate_table(path: Path, format: str) -> Iterator[TableRows]:  # noqa: A002
 def _read_blocks(path: Path, format: str, options: LogOptions) -> Iterator[RawBlock]:  # noqa: A002
     is_first = True
     for rows in iterate_table(path, format):
-        if is_first:
+        if is_first and len(rows.broken) < len(rows.rows):
             _check_names(path, options, set(rows.columns))
             is_first = False
         yield _make_block(rows, options, is_text=format == "csv")
@@ -165,10 +165,9 @@ def _iterate_json_lines(path: Path) -> Iterator[TableRows]:
 def _iterate_csv(path: Path) -> Iterator[TableRows]:
     names: list[str] = []
     for first, lines in read_lines(path):
-        start = 0
-        if not names:
-            names, start = _read_header(path, lines[0]), 1
-        full = [(first + at - 1, line) for at, line in enumerate(lines) if line.strip()][start:]
+        full = [(first + at - 1, line) for at, line in enumerate(lines) if line.strip()]
+        if full and not names:
+            names = _read_header(path, full.pop(0)[1])
         fields, broken = _split_lines([line for _, line in full], len(names))
         columns = zip(*fields, strict=True) if fields else [[] for _ in names]
         values = {n: [v or None for v in c] for n, c in zip(names, columns, strict=True)}
@@ -177,8 +176,10 @@ def _iterate_csv(path: Path) -> Iterator[TableRows]:
 
 
 def _read_header(path: Path, line: bytes) -> list[str]:
-    (names,), broken = _split_lines([line.removeprefix(b"\xef\xbb\xbf")], None)
-    if broken or len(set(names)) < len(names) or not all(names):
+    names, says = _split_line(line.removeprefix(b"\xef\xbb\xbf"), None)
+    if says is not None:
+        raise InvalidArgument(f"{path}: the first line must hold names of columns: {says}")
+    if len(set(names)) < len(names) or not all(names):
         raise InvalidArgument(f"{path}: the first line must hold different names, got {names}.")
     return names
 

@@ -15,6 +15,7 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from banditsrl.errors import InvalidArgument
+from banditsrl.logs.column_kinds import read_number
 from banditsrl.logs.line_blocks import read_lines
 from banditsrl.logs.log import Log, LogBatch
 from banditsrl.logs.log_options import LogOptions
@@ -47,8 +48,13 @@ def is_vw_text(line: bytes) -> bool:
 def _has_groups(path: Path) -> bool:
     """Return whether rounds have one line per action: `shared`, or a line without a label."""
     for _, lines in read_lines(path):
-        heads = [line.partition(b"|")[0].split() for line in lines[:1000] if line.strip()]
-        return any(not head or head[0] == SHARED.encode() or head[0][:1] == b"'" for head in heads)
+        some = b"".join(lines[:1000]).strip().splitlines()
+        heads = [line.partition(b"|")[0].split() for line in some if line.strip()]
+        if any(head[:1] == [SHARED.encode()] for head in heads):
+            return True
+        bare = sum(not head or head[0][:1] == b"'" for head in heads)
+        # Groups end with empty lines. Without any, one group has one label; more labels are rounds.
+        return bare > 0 and (any(not line.strip() for line in some) or len(heads) - bare <= 1)
     return False
 
 
@@ -125,7 +131,7 @@ def _read_label(word: str) -> tuple[int, float, float]:
         if len(parts) == 1:
             return int(parts[0]), 0.0, 0.0
         action, cost, probability = parts
-        return int(action), float(cost), float(probability)
+        return int(action), read_number(cost), read_number(probability)
     except ValueError:
         raise InvalidArgument(f"a label must be ACTION:COST:PROBABILITY, got {word!r}.") from None
 
@@ -161,7 +167,7 @@ def _read_feature(word: str) -> tuple[str, float]:
     if not colon:
         return word, 1.0
     try:
-        return name, float(value)
+        return name, read_number(value)
     except ValueError:
         raise InvalidArgument(f"a feature must be NAME:NUMBER, got {word!r}.") from None
 
