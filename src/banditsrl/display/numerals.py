@@ -31,6 +31,16 @@ def format_number(value: float, error: float = math.nan) -> str:
     return text.replace("-", MINUS)
 
 
+def format_tick(value: float) -> str:
+    """Return a round number of an axis in full, with thousands separators.
+
+    Example:
+        >>> [format_tick(value) for value in (10_000.0, 0.25, -7.5, 0.30000000000000004)]
+        ['10,000', '0.25', '−7.5', '0.3']
+    """
+    return f"{value:,.10g}".replace("-", MINUS)
+
+
 def format_plus_minus(mean: float, error: float) -> str:
     """Return a mean with its margin, both with the same number of decimals.
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from banditsrl.core.files import write_file
 from banditsrl.display.intervals import BAND, student_factor
-from banditsrl.display.pictures import LOOK
+from banditsrl.display.pictures import LOOK, separate_thousands
 from banditsrl.reports.colours import DASHES, LIGHT, LineStyle, assign_styles
 from banditsrl.simulation.result import Result
 
@@ -143,6 +143,7 @@ def _frame_panel(axis: Any, title: str, end: int) -> None:
     axis.set_xlim(0, end)
     axis.set_ylim(bottom=0)
     axis.set_ylabel("cumulative regret")
+    separate_thousands(axis)
 
 
 def _describe_band(seeds: Sequence[int]) -> str:
