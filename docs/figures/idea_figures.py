@@ -7,52 +7,9 @@ import jax.numpy as jnp
 import numpy as np
 
 import banditsrl
-from banditsrl.display.intervals import BAND, student_factor
+from banditsrl.display.intervals import student_factor
 from banditsrl.reports.matplotlib_plots import make_canvas
 from banditsrl.representations.trees import Trees
-
-SEEDS = 20
-
-
-def run_banditsrl() -> Any:
-    """Return results of ε-greedy with and without BanditSRL on six candidates."""
-    problem = banditsrl.make_problem("vardim-realizable", seed=0)
-    found = [
-        banditsrl.simulate(
-            problem, banditsrl.make_policy(name, problem), horizon=5_000, seeds=SEEDS
-        )
-        for name in ("banditsrl-egreedy", "egreedy")
-    ]
-    return found, [claim.name for claim in problem.claims]
-
-
-def draw_banditsrl(data: Any, ink: Any) -> Any:
-    """Draw regret, and the share of seeds in which each candidate is in use."""
-    (ours, base), _ = data
-    canvas = make_canvas(7.6, 2.9)
-    left, right = canvas.subplots(1, 2)
-    for k, result in enumerate((ours, base)):
-        draw_curve(left, result.steps, result.mean, result.stderr, ink.lines[k], SEEDS)
-        name = ("BanditSRL with ε-greedy", "ε-greedy on the HLS candidate")[k]
-        left.plot([], [], color=ink.lines[k], label=name)
-    left.set(xlabel="step", ylabel="cumulative regret", title="regret stops growing")
-    left.legend(fontsize=7)
-    chosen = ours.reports["representation"]  # (seeds, phases + 1)
-    times = [1, *ours.phases]
-    best = (chosen == 0).mean(0)
-    right.step(times, best, where="post", color=ink.lines[0], label="seeds with the HLS candidate")
-    share = ours.certified_share.mean(0)
-    right.plot(ours.steps, share, color=ink.lines[2], label="certified rounds")
-    right.set(
-        xlabel="step",
-        ylabel="share",
-        xscale="log",
-        ylim=(-0.02, 1.04),
-        title="the good candidate is found",
-    )
-    right.set_xlim(8, 5_000)
-    right.legend(fontsize=7, loc="lower right")
-    return add_caption(canvas, f"mean of {SEEDS} seeds; {BAND}")
 
 
 def run_glrt() -> Any:
@@ -97,31 +54,6 @@ def draw_glrt(data: Any, ink: Any) -> Any:
     return add_caption(canvas, "shaded: the parameters under which the first action is best")
 
 
-def run_linear() -> Any:
-    """Return results of the four bases on one embedding."""
-    problem = banditsrl.make_problem("vardim-realizable", seed=0)
-    return [
-        banditsrl.simulate(
-            problem, banditsrl.make_policy(name, problem), horizon=3_000, seeds=SEEDS
-        )
-        for name in ("linucb", "lints", "egreedy", "igw")
-    ]
-
-
-def draw_linear(results: Any, ink: Any) -> Any:
-    """Draw the regret of the four bases."""
-    canvas = make_canvas(5.2, 3.1)
-    axis = canvas.subplots()
-    for k, (name, result) in enumerate(
-        zip(("LinUCB", "LinTS", "ε-greedy", "IGW"), results, strict=True)
-    ):
-        draw_curve(axis, result.steps, result.mean, result.stderr, ink.lines[k], SEEDS)
-        axis.plot([], [], color=ink.lines[k], label=name)
-    axis.set(xlabel="step", ylabel="cumulative regret", title="four rules, one embedding")
-    axis.legend(fontsize=8)
-    return add_caption(canvas, f"mean of {SEEDS} seeds; {BAND}")
-
-
 def run_trees() -> Any:
     """Return the truth and the predictions of 1, 5 and 40 trees on a grid of two columns."""
     rng = np.random.default_rng(0)
@@ -146,13 +78,14 @@ def name_truth(x: Any) -> Any:
 
 def draw_trees(maps: Any, ink: Any) -> Any:
     """Draw the truth beside the predictions."""
-    canvas = make_canvas(7.6, 2.4)
+    canvas = make_canvas(7.6, 2.15)
     titles = ("mean reward", "1 tree", "5 trees", "40 trees")
     for axis, values, title in zip(canvas.subplots(1, 4), maps, titles, strict=True):
         axis.imshow(values, origin="lower", vmin=0.1, vmax=1.3, cmap="cividis", rasterized=True)
         axis.set_title(title, color=ink.text)
         axis.set(xticks=[], yticks=[])
         axis.grid(visible=False)
+        axis.spines[:].set_visible(False)
     return add_caption(canvas, "two columns, 3,000 rounds with noise of standard deviation 0.3")
 
 
@@ -187,9 +120,10 @@ def draw_certificates(data: Any, ink: Any) -> Any:
     axis.plot(rounds, glr, color=ink.lines[0], label="likelihood ratio, choice.glr")
     axis.plot(rounds, threshold, color=ink.lines[1], label="threshold, choice.threshold")
     passed = glr > threshold
-    axis.fill_between(rounds, 0, glr.max(), where=passed, color=ink.lines[2], alpha=0.15, lw=0)
+    top = 1.08 * glr.max()
+    axis.fill_between(rounds, 0, top, where=passed, color=ink.lines[2], alpha=0.15, lw=0)
     axis.plot([], [], color=ink.lines[2], lw=6, alpha=0.3, label="certified")
-    axis.set(xlabel="round", xlim=(1, 1_000), ylim=(0, glr.max()), title="the test of one context")
+    axis.set(xlabel="round", xlim=(1, 1_000), ylim=(0, top), title="the test of one context")
     axis.legend(fontsize=7, loc="upper left")
     return add_caption(canvas, "glrt-egreedy on vardim-realizable, one run")
 
@@ -205,14 +139,14 @@ def run_auto() -> Any:
 def draw_auto(data: Any, ink: Any) -> Any:
     """Draw the weights as a stack."""
     times, weights = data
-    canvas = make_canvas(5.2, 3.0)
+    canvas = make_canvas(5.2, 3.2)
     axis = canvas.subplots()
     names = ("columns", "waves", "steps", "trees", "networks")
     rows = np.vstack([weights, weights[-1:]]).T
     axis.stackplot(times, rows, labels=names, colors=ink.lines[:5], step="post", alpha=0.85)
     axis.set(xlabel="round", xscale="log", xlim=(10, times[-1]), ylim=(0, 1))
     axis.set_title("weights of the five predictors on the wheel")
-    axis.legend(fontsize=7, loc="upper left", frameon=True, facecolor=ink.paper)
+    canvas.legend(loc="outside right center", reverse=True, fontsize=7.5)
     return add_caption(canvas, "one run of 3,000 rounds (seed 0)")
 
 
@@ -236,9 +170,7 @@ def to_rgb(colour: str) -> tuple[float, ...]:
 
 
 FIGURES = {
-    "banditsrl": (run_banditsrl, draw_banditsrl),
     "glrt": (run_glrt, draw_glrt),
-    "linear": (run_linear, draw_linear),
     "trees": (run_trees, draw_trees),
     "certificates": (follow_context, draw_certificates),
     "auto": (run_auto, draw_auto),

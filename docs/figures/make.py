@@ -4,7 +4,7 @@
     python docs/figures/make.py glrt trees # some of them
 
 Each picture is written twice to docs/images, for light and for dark pages. A picture is computed
-once and drawn twice; `idea_figures` and `stored_figures` hold one function per picture.
+once and drawn twice; `idea_figures`, `regret_figures` and `stored_figures` hold its functions.
 """
 
 import argparse
@@ -14,8 +14,10 @@ from typing import Any, NamedTuple
 
 import idea_figures
 import matplotlib as mpl
+import regret_figures
 import stored_figures
 
+from banditsrl.display.pictures import separate_thousands
 from banditsrl.reports.colours import DARK, LIGHT
 from banditsrl.reports.matplotlib_plots import apply_look
 
@@ -38,6 +40,7 @@ INKS = (
 
 FIGURES: dict[str, tuple[Callable[[], Any], Callable[[Any, Ink], Any]]] = {
     **idea_figures.FIGURES,
+    **regret_figures.FIGURES,
     **stored_figures.FIGURES,
 }
 """For each picture, the function that computes its data and the one that draws them."""
@@ -63,7 +66,10 @@ def write_figure(name: str) -> None:
     data = compute()
     for ink in INKS:
         with apply_look(), use_ink(ink):
-            draw(data, ink).savefig(IMAGES / f"{name}{ink.suffix}.svg", metadata={"Date": None})
+            canvas = draw(data, ink)
+            for axis in canvas.axes:
+                separate_thousands(axis)
+            canvas.savefig(IMAGES / f"{name}{ink.suffix}.svg", metadata={"Date": None})
     print(name, flush=True)
 
 

@@ -18,6 +18,11 @@ DISPLAY = re.compile(r'<div class="arithmatex">\s*\\\[(.*?)\\\]\s*</div>', re.DO
 MATHML = "http://www.w3.org/1998/Math/MathML"
 BARS = ("|", "‖")
 LIMITS = ("min", "max")
+FUNCTIONS = (*LIMITS, "log", "det", "cos", "diag")
+"""Words in upright letters, with a thin space between them and what is beside them."""
+RELATION = "\u223c"  # "is distributed as"
+THIN = {"width": "0.17em"}
+OPENING = ("(", "[", "{", "|", "‖")
 LONG = 40
 """A formula in running text whose LaTeX is longer may be wider than a phone; it can scroll."""
 
@@ -41,6 +46,8 @@ def convert_formula(latex: str, *, display: str = "inline") -> str:
     if len(plain) > LONG:
         root.set("class", "long")
     _fix_bars(root)
+    _fix_operators(root)
+    _space_functions(root)
     if display == "block":
         _put_limits_below(root)
     return ElementTree.tostring(root, encoding="unicode")
@@ -51,6 +58,42 @@ def _fix_bars(root: ElementTree.Element) -> None:
     bars = [part for part in root.iter(f"{{{MATHML}}}mo") if part.text in BARS]
     for k, bar in enumerate(bars):
         bar.attrib.update(stretchy="false", form=("prefix", "postfix")[k % 2])
+
+
+def _fix_operators(root: ElementTree.Element) -> None:
+    """Give a tilde the space of a relation, and a slash none, as in print."""
+    for part in root.iter():
+        if part.tag == f"{{{MATHML}}}mi" and part.text == "~":
+            part.tag, part.text = f"{{{MATHML}}}mo", RELATION
+        elif part.text == "/":
+            part.attrib.update(lspace="0.05em", rspace="0.05em")
+
+
+def _space_functions(root: ElementTree.Element) -> None:
+    """Write words such as log as names, with thin spaces around them."""
+    for part in list(root.iter()):
+        if part.text in FUNCTIONS:
+            part.tag = f"{{{MATHML}}}mi"
+            part.attrib.clear()
+    for row in list(root.iter(f"{{{MATHML}}}mrow")):
+        for k, part in reversed(list(enumerate(row))):
+            if (part if len(part) == 0 else part[0]).text not in FUNCTIONS:
+                continue
+            if k + 1 < len(row) and _needs_space(row[k + 1], OPENING):
+                row.insert(k + 1, _make_space())
+            if k > 0 and _needs_space(row[k - 1], ()):
+                row.insert(k, _make_space())
+
+
+def _needs_space(neighbour: ElementTree.Element, unless: tuple[str, ...]) -> bool:
+    """Return whether a neighbour brings no space of its own, and is not one of some signs."""
+    if neighbour.tag == f"{{{MATHML}}}mspace" or neighbour.text in unless:
+        return False
+    return neighbour.tag != f"{{{MATHML}}}mo" or neighbour.text in (")", "]")
+
+
+def _make_space() -> ElementTree.Element:
+    return ElementTree.Element(f"{{{MATHML}}}mspace", THIN)
 
 
 def _put_limits_below(root: ElementTree.Element) -> None:

@@ -186,7 +186,7 @@ def test_the_theory_stands_next_to_the_measurement_where_it_applies(store: Path)
     assert comparison.table is not None
     events = {(row[0], row[1]): row[2:] for row in comparison.table.rows}
     promised, median, _, seeds = events["BanditSRL-LinUCB", "no more regret"]
-    assert promised == "10^10.2"  # tau_opt of vardim-realizable
+    assert promised == "1.7 × 10¹⁰"  # tau_opt of vardim-realizable
     table = next(iter(per_seed(store, linear.curves[0].cell).values()))
     assert median == format_number(min(step for step in table["step"].to_list() if step >= 1000))
     assert seeds == "4 of 4"

@@ -34,11 +34,11 @@ def compare(*times: float, promised: float) -> TheoryComparison:
 def test_the_measured_end_is_the_median_and_the_promised_one_may_lie_beyond() -> None:
     marks = mark_times(compare(100.0, 300.0, np.inf, promised=1.7e10), 1000)
     found = [(mark["kind"], mark["step"], mark["label"]) for mark in marks]
-    assert found == [("measured", 300.0, "median: 300"), ("promised", 1.7e10, "theory: 10^10.2")]
+    assert found == [("measured", 300.0, "median: 300"), ("promised", 1.7e10, "theory: 1.7 × 10¹⁰")]
     assert "it ended in 2 of 3 seeds" in marks[0]["text"]
     words = describe_marks(marks)
     assert words.startswith("A circle marks the median step")
-    assert "no more regret after step 10^10.2 in the worst case" in words
+    assert "no more regret after step 1.7 × 10¹⁰ in the worst case" in words
 
 
 def test_what_most_seeds_lack_or_what_has_only_just_ended_is_not_marked() -> None:

@@ -2,11 +2,14 @@
 
 import math
 
-NO_VALUE, MINUS = "\u2013", "\u2212"
-"""A dash for a value that does not exist, and a minus sign as wide as a digit."""
+NO_VALUE, MINUS, TIMES = "\u2013", "\u2212", "\u00d7"
+"""A dash for a value that does not exist, a minus sign as wide as a digit, and a cross."""
 
 NO_BOUND = "no bound"
 """Written where the theory has no finite time."""
+
+RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
+"""Digits as exponents."""
 
 ROUNDING = 1e-12
 """Error of a share that was computed from means over seeds; no true share is that small."""
@@ -29,6 +32,16 @@ def format_number(value: float, error: float = math.nan) -> str:
     decimals = max(0, digits - 1 - math.floor(math.log10(scale)))
     text = f"{value:,.{decimals}f}" if decimals <= 8 else f"{value:.1e}"
     return text.replace("-", MINUS)
+
+
+def format_tick(value: float) -> str:
+    """Return a round number of an axis in full, with thousands separators.
+
+    Example:
+        >>> [format_tick(value) for value in (10_000.0, 0.25, -7.5, 0.30000000000000004)]
+        ['10,000', '0.25', '−7.5', '0.3']
+    """
+    return f"{value:,.10g}".replace("-", MINUS)
 
 
 def format_plus_minus(mean: float, error: float) -> str:
@@ -72,8 +85,11 @@ def format_time(steps: float) -> str:
 
     Example:
         >>> format_time(512.0), format_time(1.7e10), format_time(float("inf"))
-        ('512', '10^10.2', 'no bound')
+        ('512', '1.7 × 10¹⁰', 'no bound')
     """
     if math.isinf(steps):
         return NO_BOUND
-    return format_number(steps) if steps < 1e6 else f"10^{math.log10(steps):.1f}"
+    if steps < 1e6:
+        return format_number(steps)
+    factor, power = f"{steps:.1e}".split("e+")
+    return f"{factor} {TIMES} 10{str(int(power)).translate(RAISED)}"

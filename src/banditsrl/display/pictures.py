@@ -14,6 +14,7 @@ import numpy as np
 
 from banditsrl.core.files import write_file
 from banditsrl.display.charts import BarChart, Chart, LineChart
+from banditsrl.display.numerals import format_tick
 from banditsrl.display.palette import DASHES, LIGHT
 from banditsrl.errors import InvalidArgument
 
@@ -26,6 +27,7 @@ LOOK: Any = {
     "axes.spines.right": False,
     "axes.grid": True,
     "grid.alpha": 0.25,
+    "axes.axisbelow": True,
     "legend.frameon": False,
     "lines.linewidth": 1.6,
     "pdf.fonttype": 42,
@@ -39,6 +41,9 @@ BELOW_INCHES = 1.7
 
 BAR_INCHES, FRAME_INCHES = 0.35, 0.95
 """Height of a bar with its gap, and of what is around the bars."""
+
+FOOT = 0.02
+"""Room below zero, as a share of the height, so that a line along zero is seen."""
 
 SCREEN_DPI, FILE_DPI, REPORT_DPI = 110, 200, 160
 """Resolution in a notebook, in a file, and in a file that a command writes."""
@@ -131,8 +136,8 @@ def _draw_panels(figure: "Canvas", chart: LineChart) -> Any:
         return axis
     heights = (INCHES[1], BELOW_INCHES)
     upper, lower = figure.subplots(2, sharex=True, gridspec_kw={"height_ratios": heights})
-    _draw_lines(upper, replace(chart, x_label=""))
-    _draw_lines(lower, chart.below)
+    _draw_lines(upper, replace(chart, x_label="", caption=""))
+    _draw_lines(lower, replace(chart.below, caption=chart.caption))
     lower.get_legend().remove()  # the colours are those above
     return upper
 
@@ -146,11 +151,22 @@ def _draw_lines(axis: Any, chart: LineChart) -> None:
             low, high = line.y - line.margin, line.y + line.margin
             axis.fill_between(line.x, low, high, color=colour, alpha=0.2, linewidth=0)
     axis.set_xlim(left=0.0)
-    axis.xaxis.set_major_formatter("{x:,.0f}")
+    lowest = min(0.0, *(float(np.nanmin(line.y)) for line in chart.lines))
+    axis.set_ylim(bottom=lowest - FOOT * (axis.get_ylim()[1] - lowest))
+    separate_thousands(axis)
     note = f"\n{chart.caption}" if chart.caption else ""
     axis.set_xlabel(f"{chart.x_label}{note}".strip())
     axis.set_ylabel(chart.y_label)
     axis.legend()
+
+
+def separate_thousands(axis: Any) -> None:
+    """Write the numbers along the linear scales of a panel as everywhere else: 10,000."""
+    from matplotlib.ticker import FuncFormatter, ScalarFormatter
+
+    for side in (axis.xaxis, axis.yaxis):
+        if isinstance(side.get_major_formatter(), ScalarFormatter):
+            side.set_major_formatter(FuncFormatter(lambda value, _: format_tick(value)))
 
 
 def _draw_bars(axis: Any, chart: BarChart) -> None:
@@ -161,5 +177,4 @@ def _draw_bars(axis: Any, chart: BarChart) -> None:
     axis.invert_yaxis()
     axis.margins(x=0.15)
     axis.grid(visible=False, axis="y")
-    axis.set_axisbelow(True)
     axis.set_xlabel(chart.x_label)

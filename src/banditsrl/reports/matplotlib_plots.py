@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from banditsrl.display.intervals import BAND, student_factor
-from banditsrl.display.pictures import apply_look, make_canvas, write_canvas
+from banditsrl.display.pictures import apply_look, make_canvas, separate_thousands, write_canvas
 from banditsrl.reports.colours import DASHES, LIGHT, LineStyle, assign_styles
 from banditsrl.simulation.result import Result
 
@@ -113,6 +113,7 @@ def _frame_panel(axis: Any, title: str, end: int) -> None:
     axis.set_xlim(0, end)
     axis.set_ylim(bottom=0)
     axis.set_ylabel("cumulative regret")
+    separate_thousands(axis)
 
 
 def _describe_band(seeds: Sequence[int]) -> str:

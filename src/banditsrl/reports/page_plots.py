@@ -53,8 +53,8 @@ def plot_certificates(panel: ReportPanel, styles: Styles) -> Plot | None:
 
 
 def plot_choices(curve: MeasuredCurve, names: Sequence[str]) -> Plot | None:
-    """Describe a map of the share of seeds per candidate and step; None without candidates."""
-    if curve.choices is None:
+    """Describe a map of the share of seeds per candidate and step; None without a choice."""
+    if curve.choices is None or len(names) < 2:
         return None
     columns = _log_spaced_positions(curve.steps)
     steps, shares = curve.steps[columns], curve.choices[:, columns]
@@ -83,7 +83,7 @@ def describe_certificate_plot(panel: ReportPanel) -> str:
     never = f" Never certified: {', '.join(silent)}." if silent else ""
     right = not any(curve.wrong.any() for curve in panel.curves)
     none_wrong = " No certificate was wrong." if right else ""
-    return f"Share of rounds certified at the end: {'; '.join(ends)}.{none_wrong}{never}"
+    return f"Share of rounds certified in the last tenth: {'; '.join(ends)}.{none_wrong}{never}"
 
 
 def describe_choice_plot(curve: MeasuredCurve, names: Sequence[str]) -> str:
@@ -97,7 +97,7 @@ def describe_choice_plot(curve: MeasuredCurve, names: Sequence[str]) -> str:
 
 
 def _describe_certificates(curve: MeasuredCurve) -> str:
-    end = f"{curve.name} {format_share(float(curve.certified[-1]))}"
+    end = f"{curve.name} {format_share(curve.certificates.certified_in_last_tenth)}"
     if not curve.wrong.any():
         return end
     wrong = format_share(curve.certificates.wrong_overall)

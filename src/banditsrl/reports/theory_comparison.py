@@ -27,8 +27,8 @@ HEADINGS = ("algorithm", "event", "promised by step", "measured (median)", "rang
 
 CAPTION = (
     "Promised: the time by which the event happens in the worst case according to the paper, with "
-    "probability 1 - 4δ. Measured: the recorded step from which on the event holds until the end "
-    "of the run, over the seeds in which it does."
+    "probability 1 \u2212 4δ. Measured: the recorded step from which on the event holds until the "
+    "end of the run, over the seeds in which it does."
 )
 
 Floats = NDArray[np.float64]
