@@ -67,6 +67,7 @@ class Direct(NamedTuple):
     values: Any  # (E, A) predictions of rewards
     norms: Any  # (3, A) of the wide embeddings
     twins: Any  # (2, 3, A)
+    scarcity: Any  # (A,)
 
 
 def consult(auto: BanditSRLAuto, state: AutoState, x: Any) -> Direct:
@@ -83,22 +84,26 @@ def consult(auto: BanditSRLAuto, state: AutoState, x: Any) -> Direct:
             values[k, a] = anchor + mean + psi[a] @ theta
             norms[k, a] = np.sqrt(psi[a] @ np.linalg.solve(V, psi[a]))
     z = np.asarray(auto.explorer.wides[0].at(explorer.learners[0].scaling).standardise(x))[0]
-    trees = np.array([walk(state.trees, k, z) for k in range(2)]) + anchor
+    walks = [walk(state.trees, k, z) for k in range(2)]
+    trees = np.array([predicted for predicted, _ in walks]) + anchor
+    near = sum(rows for _, rows in walks)
     nets = np.array([forward(auto, state, k, z) for k in range(2)]) + anchor
     twins = np.stack([np.stack([values[0], trees[k], nets[k]]) for k in range(2)])
-    return Direct(np.vstack([values, trees.mean(0), nets.mean(0)]), norms, twins)
+    predictions = np.vstack([values, trees.mean(0), nets.mean(0)])
+    return Direct(predictions, norms, twins, (1 / (1 + near)).mean(0))
 
 
 def walk(trees: Any, k: int, z: Any) -> Any:
-    """What one of the twin forests predicts, tree by tree."""
-    which, cuts, values, base = (np.asarray(leaf)[k] for leaf in trees)
-    total = base.copy()
+    """What one of the twin forests predicts, tree by tree, and the rows in its leaves, (T, A)."""
+    which, cuts, values, base, masses = (np.asarray(leaf)[k] for leaf in trees)
+    total, near = base.copy(), []
     for t in range(len(which)):
         leaf = 0
         for column, cut in zip(which[t], cuts[t], strict=True):
             leaf = 2 * leaf + int(z[column] >= cut)
         total += values[t, leaf]
-    return total
+        near.append(masses[t, leaf])
+    return total, np.array(near, dtype=float)
 
 
 def forward(auto: BanditSRLAuto, state: AutoState, k: int, z: Any) -> Any:
@@ -118,7 +123,9 @@ def find_width(auto: BanditSRLAuto, state: AutoState, direct: Direct) -> Any:
     return unit * np.asarray(state.explorer.weights) @ direct.norms
 
 
-def make_sums(n: float, mixture: float, excess: float, deviation: float, doubt: float) -> Errors:
+def make_sums(
+    n: float, mixture: float, excess: float, deviation: float, doubt: float, spread: float = 1.0
+) -> Errors:
     """Sums over n rounds with these means, and this deviation of the excess."""
-    means = (1.0, mixture, excess, excess**2 + deviation**2, doubt)
+    means = (1.0, mixture, excess, excess**2 + deviation**2, doubt, spread)
     return Errors(*(jnp.asarray(n * value) for value in means))

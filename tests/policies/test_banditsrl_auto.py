@@ -94,7 +94,8 @@ def test_the_errors_of_unseen_rewards_are_summed_up(auto: BanditSRLAuto, life: L
         both = small_weights @ direct.twins  # (2, A)
         second, greedy = np.argsort(both.mean(0))[-2:]
         gaps = both[:, greedy] - both[:, second]
-        sums += [1.0, mixture, excess, excess**2, abs(gaps[0] - gaps[1]) / 2]
+        spread = (weights @ direct.values).max() - (weights @ direct.values).mean()
+        sums += [1.0, mixture, excess, excess**2, abs(gaps[0] - gaps[1]) / 2, spread]
         scale = state.explorer.rewards
         f = weights @ direct.values[:, a] - float(scale.anchor) - float(state.signal.centre)
         total += f * (reward - float(scale.anchor) - float(scale.mean))
@@ -222,6 +223,7 @@ def test_the_parts_must_have_the_same_number_of_actions(auto: BanditSRLAuto) -> 
         ({"gamma": 1.0}, r"gamma must be greater than 1, got 1\.0"),
         ({"slack": -1.0}, r"slack must be at least 0, got -1\.0"),
         ({"delta": 0.0}, r"delta must lie strictly between 0 and 1, got 0\.0"),
+        ({"tolerance": 1.0}, r"tolerance must lie strictly between 0 and 1, got 1\.0"),
     ],
 )
 def test_settings_outside_their_range_are_refused(

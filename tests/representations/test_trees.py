@@ -113,6 +113,20 @@ def test_leaves_are_the_answers_read_as_binary_digits() -> None:
         np.testing.assert_array_equal(found, expected)
 
 
+def test_rows_are_counted_by_leaf_and_action_whether_or_not_all_are_drawn() -> None:
+    rows = make_rows()
+    trees, few = make_trees(), make_trees(n_rows=100, n_rows_of_tree=100)
+    weights, drawn = fit(trees, rows), fit(few, rows)
+    for row in rows[0][:10]:
+        with jax.enable_x64(True):
+            found = np.asarray(trees.count_near(weights, row))
+        for tree, near in zip(zip(weights.which, weights.cuts, strict=True), found, strict=True):
+            leaf = read_leaf(row, *tree)
+            alike = np.array([read_leaf(other, *tree) == leaf for other in rows[0]])
+            np.testing.assert_allclose(near, np.bincount(rows[1][alike], minlength=A))
+    np.testing.assert_allclose(drawn.masses.sum(axis=(1, 2)), N, rtol=1e-5)
+
+
 def test_only_the_order_of_a_column_matters() -> None:
     trees, rows = make_trees(), make_rows()
     stretched = np.column_stack([np.exp(rows[0][:, 0]), 1e9 + 1e-3 * rows[0][:, 1], rows[0][:, 2:]])

@@ -17,14 +17,11 @@ fitted to half of the rounds (`selection.twin_networks`). A round is certified i
 
 - there is a signal at all: the mixture predicts rewards better than their mean does. This is a
   sequential test at level delta, valid at all times (`selection.signal_test`).
-- the gap between the action and every other available one exceeds sqrt(2 log(K / delta)) times its
-  error, plus eps, where K is the number of these others. The square of the error is the sum of the
-  noise of the ridge regression and of the doubt. The doubt is a quarter of the squared difference
-  of what the twins say about the gap, averaged with what is usual in recent rounds, since one
-  difference alone says little about a variance. Usual is pi / 2 times the squared mean of half the
-  absolute difference, which is the variance if differences are normal, and is not dominated by a
-  few contexts. And eps^2 is the excess of the squared error of these three predictors over that of
-  all five, with a margin: by so much the three may be wrong beyond noise.
+- the round is expected to lose little: the action is better than every other available one by so
+  much that, given the errors of these gaps, the expected loss is at most `tolerance` times what
+  random play loses. The errors are those of the ridge regression, of the twins, whose disagreement
+  shows them whatever the model, and of the few rounds nearby in which an action was played
+  (`selection.twin_certificate`).
 - all five together name the same action, and optimism would play it too.
 - the context is familiar: its values, and pairs of them, occurred in the rounds that the predictors
   were fitted to, and have not become much more frequent since (`selection.familiarity`).
@@ -69,6 +66,7 @@ from banditsrl.selection.twin_certificate import (
     Errors,
     Opinions,
     TwinCertificate,
+    UnseenErrors,
     add_gap_errors,
     empty_errors,
 )
@@ -118,7 +116,12 @@ class BanditSRLAuto(FittedPolicy[AutoState]):
     networks: TwinNetworks
     _: KW_ONLY
     sigma: float | None = setting(None, "Noise level of the rewards; None means estimated.")
-    delta: float = setting(0.01, "Level of the certificates.")
+    delta: float = setting(
+        0.01, "Probability of any certificate if all rewards have the same mean."
+    )
+    tolerance: float = setting(
+        0.005, "Largest expected loss of a certified round, as a share of what random play loses."
+    )
     gamma: float = setting(1.2, "Growth of the phases.")
     slack: float = setting(2.0, "Standard errors by which the excess error is enlarged.")
     certifies: bool = setting(True, "Whether rounds may be certified.")
@@ -127,6 +130,7 @@ class BanditSRLAuto(FittedPolicy[AutoState]):
         above("gamma", self.gamma, 1.0)
         at_least("slack", self.slack, 0.0)
         probability("delta", self.delta)
+        probability("tolerance", self.tolerance)
         counts = [self.explorer.n_actions, self.trees.n_actions, self.networks.n_actions]
         if len(set(counts)) > 1:
             raise InvalidArgument(
@@ -180,12 +184,14 @@ class BanditSRLAuto(FittedPolicy[AutoState]):
         nets = state.location + state.scale * self.networks.predict(state.networks, phi)
         trees = jax.vmap(lambda one: self.trees.predict(one, z.ravel()))(state.trees)
         plain = jnp.stack([wide[0], wide[0]])
+        near = jax.vmap(lambda one: self.trees.count_near(one, z.ravel()))(state.trees).sum(0)
         unit = self.explorer.ucb_scale * state.explorer.rewards.deviation
         return Opinions(
             values=jnp.vstack([wide, trees.mean(0), nets.mean(0)]),
             width=state.explorer.weights @ widths,
             twins=jnp.stack([plain, trees, nets], axis=1),
             noise=(widths[0] / jnp.where(unit > 0, unit, 1.0)) ** 2,
+            scarcity=(1.0 / (1.0 + near)).mean(0),
             phi=phi,
         )
 
@@ -213,7 +219,11 @@ class BanditSRLAuto(FittedPolicy[AutoState]):
             stack=add_errors(state.stack, errors, ~certified),
             small=add_errors(state.small, small, ~certified),
             errors=add_gap_errors(
-                state.errors, opinions, state.small_weights, mixture, state.small_weights @ small
+                state.errors,
+                opinions,
+                state.small_weights,
+                state.weights @ opinions.values,
+                UnseenErrors(mixture, state.small_weights @ small),
             ),
             signal=add_to_test(state.signal, mixture + y, y, rewards.mean, rewards.deviation),
             seen=add_values(state.seen, self._locate(state.explorer, context)),
@@ -298,7 +308,7 @@ class BanditSRLAuto(FittedPolicy[AutoState]):
     @property
     def _certificate(self) -> TwinCertificate:
         """The test of the gaps with the settings of this policy."""
-        return TwinCertificate(delta=self.delta, slack=self.slack, sigma=self.sigma)
+        return TwinCertificate(tolerance=self.tolerance, slack=self.slack, sigma=self.sigma)
 
     @property
     def _n_values(self) -> int:

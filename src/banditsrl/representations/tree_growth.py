@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
-BLOCK = 512
+BLOCK = 128
 """Rows per step of a pass over rows; the number of steps depends on how many rows there are."""
 
 

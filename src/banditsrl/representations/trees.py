@@ -48,6 +48,7 @@ class TreeWeights(NamedTuple):
     cuts: Array  # (T, D) the bit is set where the column is at least this
     values: Array  # (T, 2^D, A)
     base: Array  # (A,) prediction before the first tree
+    masses: Array  # (T, 2^D, A) float32, weight of the rows in each leaf and action
 
 
 class Trees(eqx.Module):
@@ -99,6 +100,7 @@ class Trees(eqx.Module):
             cuts=jnp.zeros((T, D), dtype=jnp.float64),
             values=jnp.zeros((T, 2**D, A), dtype=jnp.float64),
             base=jnp.zeros(A, dtype=jnp.float64),
+            masses=jnp.zeros((T, 2**D, A), dtype=jnp.float32),
         )
 
     @in_float64
@@ -113,6 +115,12 @@ class Trees(eqx.Module):
         leaf = self.leaves(weights, columns)
         found = jnp.asarray(weights.values)[jnp.arange(self.n_trees), leaf]  # (T, A)
         return weights.base + found.sum(0)
+
+    @in_float64
+    def count_near(self, weights: TreeWeights, columns: ArrayLike) -> Array:
+        """Return how many rows of every action lie in the leaf of a context (m,), (T, A)."""
+        leaf = self.leaves(weights, columns)
+        return jnp.asarray(weights.masses)[jnp.arange(self.n_trees), leaf]
 
     @in_float64
     def fit(
@@ -140,9 +148,11 @@ class Trees(eqx.Module):
         targets, location, scale = _standardise(y, mass)
         table = make_table(x, played, mass)
         weights = self._boost(trees_key, table, targets.astype(jnp.float32))
+        drawn = jnp.where(mass.any(), jnp.asarray(weight).sum() / mass.sum(), 1.0)
         return weights._replace(
             values=weights.values.astype(jnp.float64) * scale,
             base=location + weights.base.astype(jnp.float64) * scale,
+            masses=weights.masses * drawn.astype(jnp.float32),
         )
 
     def _boost(self, key: Array, table: RowTable, targets: Array) -> TreeWeights:
@@ -154,12 +164,12 @@ class Trees(eqx.Module):
             leaf = read_leaves(table.columns, which, cuts)
             sums = self._sum_cells(table, leaf, residuals, 2**self.depth)  # (2^D, A, 2)
             values = self.rate * self._shrink(sums)
-            return residuals - values[leaf, table.actions], (which, cuts, values)
+            return residuals - values[leaf, table.actions], (which, cuts, values, sums[..., 0])
 
         residuals = targets - base[table.actions]
         keys = jax.random.split(key, self.n_trees)
-        _, (which, cuts, values) = jax.lax.scan(add_tree, residuals, keys)
-        return TreeWeights(which, cuts, values, base)
+        _, (which, cuts, values, masses) = jax.lax.scan(add_tree, residuals, keys)
+        return TreeWeights(which, cuts, values, base, masses)
 
     def _shrink(self, sums: Array) -> Array:
         """Return the values of cells from their weights and sums of residuals (..., 2)."""
