@@ -40,6 +40,7 @@ SHORT = {
     "parity": "--first-seed 0 --seeds 4",
     "read_logs": "--quick",
     "serving": "--policies constant linucb-disjoint --seconds 3",
+    "speed_against": "--repeats 1 --horizons 200",
     "trust": "--quick",
     "tuning": "--problems notes --horizon 200 --seeds 1",
     "warm_start": "--quick",
@@ -109,6 +110,7 @@ def test_a_script_runs(words: list[str], tmp_path: Path, reference: Path, start:
     if name == "coba_compare":
         pytest.importorskip("coba", reason="coba is not installed")
     label = LABELS["presets" if "presets" in words else "findings"]
+    words = [sys.executable if word == "OTHER_PYTHON" else word for word in words]
     done = start(*words, *shlex.split(SHORT[name].format(label=label)))
     assert done.returncode == 0, done.stderr
     assert done.stdout.strip()
