@@ -15,7 +15,7 @@ from banditsrl.core.policy import Policy, State
 from banditsrl.errors import LoopError
 from banditsrl.live.encoder import ActionTable, change_actions, first_actions
 from banditsrl.live.loop_config import LoopConfig
-from banditsrl.live.programs import LearnedRound, Programs, computed
+from banditsrl.live.programs import LearnedRound, Programs
 from banditsrl.policies.watched import Watched
 
 
@@ -123,8 +123,8 @@ class Fold:
         if record.kind == "unchanged":
             return ended
         state = models(record.body["version"], pending_now)
-        for one in pending_now.rounds_since():  # not in advance: a decision queues behind them
-            state = computed(programs.learn(state, one))
+        for one in pending_now.rounds_since():
+            state = programs.learn(state, one)
         return replace(ended, state=state, model=record.body["version"])
 
     def _put_back(self, version: int, policy: Policy[Any], models: ModelSource) -> "Fold":

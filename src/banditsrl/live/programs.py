@@ -4,6 +4,7 @@ One program chooses, one learns a round, and one predicts. They are compiled for
 and states, before the first request, so that no request waits for a compiler.
 """
 
+import itertools
 from typing import Any, NamedTuple
 
 import jax
@@ -25,6 +26,11 @@ from banditsrl.problems.stream import Stream
 
 START_STREAM, DRAW_STREAM, TRAINING_STREAM = 0, 1, 2
 """The loop's key is split into one key for each purpose."""
+
+
+ROUNDS_AHEAD = 8
+"""Rounds that are handed over before the first of them is learned. JAX would take 32, and then a
+decision would queue behind them."""
 
 
 class LearnedRound(NamedTuple):
@@ -73,6 +79,7 @@ class Programs:
         self._key = jax.random.key(config.seed)
 
         self._start: State | None = None
+        self._count = itertools.count(1)
 
     @in_float64
     def start(self) -> State:
@@ -112,7 +119,8 @@ class Programs:
         choice = Choice(*_choice_arrays(one))
         reward = np.asarray(one.reward, dtype=np.float64)
         by_policy = np.asarray(one.by_policy)
-        return _learn(self._parts, state, np.asarray(one.features), choice, reward, by_policy)
+        learned = _learn(self._parts, state, np.asarray(one.features), choice, reward, by_policy)
+        return computed(learned) if next(self._count) % ROUNDS_AHEAD == 0 else learned
 
     @in_float64
     def predict(self, state: State, features: NDArray[np.float64]) -> NDArray[np.float64] | None:
