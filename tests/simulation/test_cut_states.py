@@ -1,6 +1,5 @@
 """Phases are played without padding: the numbers are those of phases with all of the padding."""
 
-import importlib
 from typing import Any
 
 import jax
@@ -11,9 +10,8 @@ import banditsrl
 from banditsrl.core.policy import Policy
 from banditsrl.policies.watched import Watched
 from banditsrl.representations import Table
-from banditsrl.simulation import loop
-
-simulation: Any = importlib.import_module("banditsrl.simulation.simulate")
+from banditsrl.simulation import batches, loop
+from banditsrl.simulation.run_plan import make_run_plan
 
 HORIZON, SEEDS = 400, 3
 
@@ -55,8 +53,8 @@ def test_a_run_without_padding_gives_the_same_numbers(
     monkeypatch.setattr(loop, "find_size", find_size)
     whole = banditsrl.simulate(problem, policy, horizon=HORIZON, seeds=SEEDS)
     assert found == []
-    monkeypatch.setattr(simulation, "LONG_RUN", HORIZON)
-    monkeypatch.setattr(simulation, "LONG_PHASE", 2)
+    monkeypatch.setattr(batches, "LONG_RUN", HORIZON)
+    monkeypatch.setattr(batches, "LONG_PHASE", 2)
     cut = banditsrl.simulate(problem, policy, horizon=HORIZON, seeds=SEEDS)
     assert any(size is not None for size in found)
     np.testing.assert_array_equal(cut.regret, whole.regret)
@@ -71,7 +69,7 @@ def test_without_padding_there_is_nothing_to_cut(problem: banditsrl.FiniteProble
         banditsrl.GLRT(banditsrl.LinUCB(), representation=problem.representations[0]),
         banditsrl.BanditSRL(problem.representations[:1], base="linucb"),
     ):
-        run = simulation.make_run_plan(problem, policy, horizon=10, steps=None)
+        run = make_run_plan(problem, policy, horizon=10, steps=None)
         assert loop.find_size(run.game.policy, None) is None
 
 
