@@ -45,7 +45,18 @@ def guess_at(word: object, names: Iterable[str]) -> str:
         ("; did you mean 'red'?", '.')
     """
     near = find_nearest(str(word), names)
-    return f"; did you mean {' or '.join(map(repr, near))}?" if near else "."
+    return f"; did you mean {offer(near)}?" if near else "."
+
+
+def offer(names: Iterable[str]) -> str:
+    """Return names as a choice in words.
+
+    Example:
+        >>> offer(["red"]), offer(["red", "green", "blue"])
+        ("'red'", "'red', 'green' or 'blue'")
+    """
+    *first, last = map(repr, names)
+    return f"{', '.join(first)} or {last}" if first else last
 
 
 class Registry(Generic[T]):
@@ -98,7 +109,7 @@ class Registry(Generic[T]):
         near = find_nearest(str(name), self._entries)
         hint = f"known: {', '.join(self._entries)}."
         if near:
-            hint = f"did you mean {' or '.join(repr(each) for each in near)}?"
+            hint = f"did you mean {offer(near)}?"
         raise UnknownName(f"There is no {self.kind} named {name!r}; {hint}")
 
     def __repr__(self) -> str:

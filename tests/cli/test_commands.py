@@ -178,7 +178,7 @@ def test_the_speed_of_a_step_is_measured(monkeypatch: pytest.MonkeyPatch) -> Non
         ),
         (
             ["run", "vardim"],
-            "did you mean 'vardim-realizable' or 'vardim-misspecified' or 'vardim-no-hls' or ",
+            "did you mean 'vardim-realizable', 'vardim-misspecified', 'vardim-no-hls' or ",
         ),
         (["run", "mixing", "linucb", "--set", "q=1"], "The settings of the problem mixing are "),
         (["run", "mixing", "linucb", "--set", "ucb_scale"], "--set must be NAME=VALUE"),

@@ -1,6 +1,8 @@
 """The program around the commands: its version, its errors, and how it ends."""
 
 import pickle
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +11,6 @@ import typer
 from typer.testing import CliRunner
 
 import banditsrl
-from banditsrl import cli
 from banditsrl.cli import commands
 from banditsrl.cli.program import Program, run_program
 
@@ -107,16 +108,51 @@ def test_ctrl_c_ends_any_command_with_a_sentence(
     assert (stop.value.code, capsys.readouterr().err) == (130, "Stopped.\n")
 
 
-def test_ctrl_c_during_the_import_ends_with_a_sentence(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    def interrupt() -> None:
-        raise KeyboardInterrupt
+DURING_THE_IMPORT = """
+import os, signal, sys
+class Interrupt:
+    def find_spec(self, name, path=None, target=None):
+        if name == "banditsrl.cli.commands":
+            os.kill(os.getpid(), signal.SIGINT)
+sys.meta_path.insert(0, Interrupt())
+"""
 
-    monkeypatch.setattr(commands, "main", interrupt)
-    with pytest.raises(SystemExit) as stop:
-        cli.main()
-    assert (stop.value.code, capsys.readouterr().err) == (130, "Stopped.\n")
+IN_A_CALLBACK = """
+import gc, os, signal, time
+import banditsrl.cli.commands
+def interrupt(phase, info):
+    gc.callbacks.remove(interrupt)
+    os.kill(os.getpid(), signal.SIGINT)
+def run():
+    gc.callbacks.append(interrupt)
+    gc.collect()
+    time.sleep(60)
+banditsrl.cli.commands.main = run
+"""
+
+AFTER_THE_END = """
+import atexit, os, signal
+atexit.register(lambda: os.kill(os.getpid(), signal.SIGINT))
+import banditsrl.cli.commands
+banditsrl.cli.commands.main = lambda: None
+"""
+
+
+@pytest.mark.parametrize(
+    ("before", "status", "sentence"),
+    [
+        (DURING_THE_IMPORT, 130, "Stopped.\n"),
+        (IN_A_CALLBACK, 130, "Stopped.\n"),
+        (AFTER_THE_END, 0, ""),
+    ],
+    ids=["during the import", "in a callback", "after the end"],
+)
+def test_ctrl_c_is_answered_at_every_moment(before: str, status: int, sentence: str) -> None:
+    script = f"{before}\nfrom banditsrl.cli import main\nmain()"
+    ended = subprocess.run(  # noqa: S603  (our own interpreter and script)
+        [sys.executable, "-c", script], capture_output=True, text=True, timeout=120, check=False
+    )
+    assert (ended.returncode, ended.stderr) == (status, sentence)
 
 
 def test_shells_are_offered_completion() -> None:

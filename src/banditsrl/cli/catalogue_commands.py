@@ -22,7 +22,7 @@ from banditsrl.policies.policy_catalogue import POLICIES
 from banditsrl.policies.policy_settings import describe_policy, has_presets, list_policy_settings
 from banditsrl.problems.problem_catalogue import PROBLEMS
 from banditsrl.problems.problem_settings import describe_problem, list_problem_settings
-from banditsrl.registry import Registry, find_nearest
+from banditsrl.registry import Registry, find_nearest, offer
 
 console = Console()
 
@@ -57,7 +57,7 @@ def show(name: options.AnyName, as_json: options.AsJson = False) -> None:
     documents = {kind: _describe(kind, name) for kind in KINDS if name in KINDS[kind][0]}
     if not documents:
         near = find_nearest(name, dict.fromkeys(each for kind in KINDS for each in KINDS[kind][0]))
-        hint = f"did you mean {' or '.join(map(repr, near))}?" if near else "see `banditsrl list`."
+        hint = f"did you mean {offer(near)}?" if near else "see `banditsrl list`."
         raise UnknownName(f"There is no policy, problem or figure named {name!r}; {hint}")
     if as_json:
         print_json(documents)

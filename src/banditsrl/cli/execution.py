@@ -22,13 +22,13 @@ from typing import Any
 import typer
 from rich.console import Console
 
+from banditsrl.cli import STOPPED
 from banditsrl.cli.console import (
     build_summary_table,
     format_duration,
     make_display,
     print_message,
 )
-from banditsrl.cli.program import STOPPED
 from banditsrl.core.scratch import scratch_folder
 from banditsrl.display.numerals import format_count
 from banditsrl.engines.engine import make_engine
@@ -204,7 +204,7 @@ def _explain_interruption(options: ExecutionOptions) -> Iterator[None]:
             "to continue."
         )
         print_message(f"Stopped.{kept if options.out else ''}")
-        raise typer.Exit(STOPPED) from None
+        raise SystemExit(STOPPED) from None
 
 
 def _print_failures(planned: SweepPlan, outcomes: Sequence[Outcome]) -> int:

@@ -13,12 +13,13 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
+from banditsrl.cli import STOPPED
 from banditsrl.cli.console import print_message
 from banditsrl.errors import BanditSRLError, MissingArgument
 from banditsrl.version import VERSION
 
-WRONG, STOPPED = 2, 130
-"""Exit statuses of a command that is wrong, and of one that was stopped by Ctrl-C."""
+WRONG = 2
+"""Exit status of a command that is wrong."""
 
 USAGE_ERROR: Any = typer.BadParameter.__bases__[0]
 """Base of all errors of the parser; typer has no public name for it in all its versions."""
@@ -41,7 +42,7 @@ class Program(TyperGroup):
             return super().invoke(ctx)
         except KeyboardInterrupt:
             print_message("Stopped.")
-            raise typer.Exit(STOPPED) from None
+            raise SystemExit(STOPPED) from None
 
 
 def run_program(app: typer.Typer) -> None:
@@ -55,6 +56,8 @@ def run_program(app: typer.Typer) -> None:
         raise SystemExit(_explain_usage(error)) from None
     finally:
         gc.freeze()  # spares the interpreter a collection of half a million objects at exit
+    if status == STOPPED:  # the parser was stopped while it read the command, and says nothing
+        print_message("Stopped.")
     raise SystemExit(status if isinstance(status, int) else 0)
 
 

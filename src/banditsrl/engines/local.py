@@ -4,9 +4,11 @@ import contextlib
 import json
 import os
 import signal
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures.process import BrokenProcessPool
 from itertools import groupby
+from multiprocessing import resource_tracker
 from pathlib import Path
 
 from banditsrl.core.files import cache_dir, write_bytes
@@ -109,9 +111,11 @@ class Processes:
                 initializer=_start_worker,
             )
             arguments = (store.directory, command, self._board, os.getpid())
-            for outcomes in parallel(
-                delayed(_run_jobs_in_worker)(batch, *arguments) for batch in batches
-            ):
+            with _hold_interruption():
+                found = parallel(
+                    delayed(_run_jobs_in_worker)(batch, *arguments) for batch in batches
+                )
+            for outcomes in found:
                 yield from outcomes
 
 
@@ -137,9 +141,27 @@ def print_line(sentence: str) -> None:
     os.write(2, f"{sentence}\n".encode())
 
 
+@contextlib.contextmanager
+def _hold_interruption() -> Iterator[None]:
+    """Hold Ctrl-C back until the end of the block; processes that start in it never see it.
+
+    Ctrl-C is for the parent, which ends its workers. A worker that is still importing would print a
+    traceback. The tracker of `multiprocessing` is started first: its start lets Ctrl-C through.
+    """
+    if sys.platform == "win32":
+        yield
+        return
+    resource_tracker.ensure_running()
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
 def _start_worker() -> None:
     """Prepare a worker process."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which ends workers
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # also where signals cannot be held back
     use_compilation_cache(compiled_programs())
     keep_live_objects_out_of_garbage_collection()
 

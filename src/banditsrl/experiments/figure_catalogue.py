@@ -140,8 +140,8 @@ def _parse_scales(entry: Mapping[str, Any], where: str) -> dict[str, Scale]:
 def _parse_scale(entry: Any, where: str) -> Scale:
     entry = _require_mapping(entry, where)
     _refuse_unknown_keys(entry, where, "horizon seeds")
-    horizon = count("horizon", entry.get("horizon") or DEFAULT_HORIZON)
-    return Scale(horizon, count("seeds", entry.get("seeds") or DEFAULT_SEEDS))
+    horizon = count(f"{where}: horizon", entry.get("horizon") or DEFAULT_HORIZON)
+    return Scale(horizon, count(f"{where}: seeds", entry.get("seeds") or DEFAULT_SEEDS))
 
 
 def _parse_settings(entry: Any, where: str) -> dict[str, Any]:
