@@ -116,10 +116,10 @@ def count_beyond_chance(rows: list[Row], own: Sequence[str]) -> dict[str, int]:
         errors = draw_errors(some, rng)
         best = min(own, key=lambda name: root_mean_square(some, name))
         others = [name for name in ESTIMATORS if name not in own and name != best]
-        shares = [float((errors[best] < errors[name]).mean()) for name in others]
-        ties = [float((errors[best] == errors[name]).mean()) for name in others]
-        counts["better than all others"] += min(shares) >= 0.975
-        worse = (1.0 - share - tie for share, tie in zip(shares, ties, strict=True))
+        others = [name for name in others if (errors[name] != errors[best]).any()]
+        better = [float((errors[best] < errors[name]).mean()) for name in others]
+        worse = [float((errors[best] > errors[name]).mean()) for name in others]
+        counts["better than all others"] += min(better) >= 0.975
         counts["worse than another"] += max(worse) >= 0.975
     return counts
 

@@ -45,7 +45,7 @@ class Estimate:
     Attributes:
         name: Name of the estimator.
         value: The estimate.
-        stderr: Its standard error.
+        stderr: Its standard error; for "dr" that of full weights, which is larger.
         low: Lower end of the interval for this number of rounds; -inf if nothing can be said.
         high: Its upper end.
         always_low: Lower end of the interval that may be looked at after every round; -inf unless
