@@ -94,7 +94,7 @@ class FakeLoop:
         return self.past
 
     def trust(self) -> LoopTrust:
-        return LoopTrust(float("inf"), 0.05, 0, 0, 0.0, False, "", 0, 0, {"decisions": 0})
+        return LoopTrust(float("inf"), 0.05, 0, 0, 0.0, False, "", 0, 0, False, {"decisions": 0})
 
     def audits(self) -> LoopTrust:
         return self.trust()

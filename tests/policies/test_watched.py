@@ -14,6 +14,8 @@ from banditsrl.core.history import History, append_round, empty_history
 from banditsrl.core.policy import Choice, Policy
 from banditsrl.errors import InvalidArgument
 from banditsrl.policies.watched import Watched
+from banditsrl.selection.audits import empty_record
+from banditsrl.selection.trust import make_trust
 
 PROBLEM = banditsrl.make_problem("vardim-realizable")
 
@@ -157,6 +159,7 @@ def test_audits_of_good_certificates_prove_that_they_gain() -> None:
     assert -0.3 < trust.bound < 0.2  # the truth is -0.3, against action 2
     assert trust.n_audits == audited[0].sum()
     assert not trust.withdrawn
+    assert trust.informative
     assert trust.cost == pytest.approx(0.45 * trust.n_audits, rel=0.1)
     assert str(trust).startswith(f"Certified rounds lose at most {trust.bound:.3g} per round")
 
@@ -284,3 +287,16 @@ def test_an_agent_without_audits_has_no_trust() -> None:
     agent = banditsrl.Agent(banditsrl.make_policy("glrt-linucb", PROBLEM))
     with pytest.raises(InvalidArgument, match=r"policy must be watched for trust\(\), .*got GLRT"):
         agent.trust()
+
+
+def test_a_bound_as_wide_as_the_range_of_rewards_is_said_to_say_nothing() -> None:
+    facts: dict[str, Any] = {"level": 0.01, "n_actions": 2, "since": 7, "n_alarms": 0}
+    record = empty_record(2, 0, jnp.ones(()))._replace(
+        n_audits=jnp.asarray(3.0), n_certified=jnp.asarray(40.0)
+    )
+    vague = make_trust(record, bound=0.3, largest=0.3, **facts)
+    assert not vague.informative
+    assert str(vague) == (
+        "Too few certified rounds have been audited to say what they lose: 3 of 40 since round 7."
+    )
+    assert make_trust(record, bound=0.29, largest=0.3, **facts).informative

@@ -46,7 +46,7 @@ class Choice(NamedTuple):
     action: Array  # ()    index of the action
     pmf: Array  # (A,)  the distribution that the action was drawn from
     certified: Array  # ()    the policy's test passed; docs/certificates.md says what that proves
-    glr: Array  # ()    likelihood ratio; nan when the policy has no test
+    glr: Array  # ()    ratio of the test, of likelihoods or of losses; nan without a test
     threshold: Array  # ()    what glr must exceed; infinite when the policy has no test
     representation: Array  # ()    index of the representation used
     audited: ArrayLike = False  # ()    the test passed, and another action was played to check it

@@ -42,6 +42,7 @@ def judge_trust(policy: Policy[Any], state: State, names: Mapping[int, str]) -> 
         reason="",
         since=0,
         n_alarms=0,
+        informative=False,
     )
 
 
@@ -109,6 +110,6 @@ def _say_certainty(row: DecisionRow) -> str:
         return "The policy has no test that could certify an action here."
     verb = "exceeds" if row.glr > row.threshold else "does not exceed"
     return (
-        f"The likelihood ratio of the best action is {row.glr:.4g}, which {verb} the threshold "
+        f"The ratio of the test for the best action is {row.glr:.4g}, which {verb} its threshold "
         f"{row.threshold:.4g}."
     )

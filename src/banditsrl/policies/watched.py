@@ -214,6 +214,7 @@ class Watched(PolicyAroundPolicy[WatchedState]):
 
     # What is said about it.
 
+    @in_float64
     def trust(self, state: WatchedState, names: Mapping[int, str] | None = None) -> Trust:
         """Return what audits have shown about certified rounds; see `Trust`.
 
@@ -221,9 +222,11 @@ class Watched(PolicyAroundPolicy[WatchedState]):
             state: The state.
             names: Names of actions by index, for the sentences.
         """
+        low, high = self._range(state)
         return make_trust(
             state.audits,
             bound=float(self._bound(state)),
+            largest=float(high) - float(low),
             level=self.delta_audit,
             n_actions=self.n_known_actions,
             since=int(state.since),

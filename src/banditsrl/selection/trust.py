@@ -25,6 +25,7 @@ class Trust:
         reason: Why they are, or were, withdrawn; empty if they never were.
         since: First round that counts.
         n_alarms: Number of changes noticed so far.
+        informative: Whether the bound says more than that rewards stay within their range.
     """
 
     bound: float
@@ -36,11 +37,17 @@ class Trust:
     reason: str
     since: int
     n_alarms: int
+    informative: bool
 
     def __str__(self) -> str:
         status = f" Certificates are withdrawn: {self.reason}." if self.withdrawn else ""
         if not self.n_audits:
             return f"No certificate has been audited since round {self.since:,}.{status}"
+        if not self.informative:
+            return (
+                f"Too few certified rounds have been audited to say what they lose: "
+                f"{self.n_audits:,} of {self.n_certified:,} since round {self.since:,}.{status}"
+            )
         return (
             f"Certified rounds lose at most {self.bound:.3g} per round against the best "
             f"challenger, with {1.0 - self.level:.4g} confidence at all times "
@@ -53,6 +60,7 @@ def make_trust(
     record: AuditRecord | None,
     *,
     bound: float,
+    largest: float,
     level: float,
     n_actions: int,
     since: int,
@@ -61,7 +69,8 @@ def make_trust(
 ) -> Trust:
     """Return the statement that a record of audits and the alarms so far amount to.
 
-    `names` has the names of actions by index; an action without one is called by its index.
+    `largest` is what a round can lose within the range of rewards. `names` has the names of actions
+    by index; an action without one is called by its index.
     """
     proved = np.zeros(0, dtype=bool) if record is None else np.asarray(record.withdrawn)
     n_certified = 0 if record is None else int(record.n_certified)
@@ -79,6 +88,7 @@ def make_trust(
         reason=reason,
         since=since,
         n_alarms=n_alarms,
+        informative=bound < largest,
     )
 
 

@@ -104,7 +104,7 @@
     const box = place("trust");
     box.hidden = false;
     const unproved = trust.n_audits === 0 && trust.counts.certified > 0;
-    const kind = trust.withdrawn || unproved ? " open" : trust.n_audits ? " done" : "";
+    const kind = trust.withdrawn || unproved ? " open" : trust.informative ? " done" : "";
     box.className = `status${kind}`;
     box.dataset.withdrawn = String(trust.withdrawn);
     box.textContent = trust.sentence;

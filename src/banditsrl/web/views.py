@@ -70,6 +70,7 @@ class TrustView(LoopView, frozen=True, kw_only=True):
     reason: str
     since: int
     n_alarms: int
+    informative: bool
     counts: dict[str, int]
 
 
