@@ -1,6 +1,7 @@
 """Does exploration end in practice? `banditsrl-auto` over 100,000 steps.
 
     python benchmarks/constant_regret.py [--problems wheel,mushroom] [--seeds 10] [--first-seed 400]
+                                         [--set NAME=VALUE]...
 
 For each problem: regret, the slope of regret in the last tenth relative to the first tenth (asked:
 below 5%), the share of the rounds of the last tenth that were certified (above 90%), and the share
@@ -14,6 +15,7 @@ from typing import Any
 os.environ.setdefault("XLA_FLAGS", "--xla_cpu_multi_thread_eigen=false")
 
 import banditsrl
+from banditsrl.experiments.run_spec import parse_settings
 
 FIRST_SEED_HELP = "First seed; seeds are numbered consecutively from here."
 
@@ -44,10 +46,13 @@ def main() -> None:
     parser.add_argument("--horizon", type=int, default=100_000, help="Steps of each run.")
     parser.add_argument("--seeds", type=int, default=10, help="Number of seeds.")
     parser.add_argument("--first-seed", type=int, default=400, help=FIRST_SEED_HELP)
+    parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE")
     arguments = parser.parse_args()
     seeds = range(arguments.first_seed, arguments.first_seed + arguments.seeds)
+    settings = parse_settings(arguments.set)
     for name in arguments.problems.split(","):
-        print(measure(banditsrl.make_problem(name), arguments.horizon, seeds), flush=True)
+        problem = banditsrl.make_problem(name)
+        print(measure(problem, arguments.horizon, seeds, **settings), flush=True)
 
 
 if __name__ == "__main__":

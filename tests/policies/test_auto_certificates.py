@@ -46,6 +46,8 @@ def make_familiar(state: AutoState) -> AutoState:
 class Judgement(NamedTuple):
     """The test of one context, by its formula."""
 
+    rival: int  # the one of largest expected loss
+
     greedy: int
     ratio: float
     threshold: float
@@ -63,7 +65,7 @@ def judge(auto: BanditSRLAuto, state: AutoState, x: Any, mask: Any) -> Judgement
     variance = errors.squares / n - (errors.excess / n) ** 2
     excess = errors.excess / n + auto.slack * np.sqrt(max(variance, 0.0) / n)
     eps = np.sqrt(max(excess, 0.0))
-    expected = 0.0
+    losses = np.full(A, -1.0)
     for rival in np.flatnonzero(mask):
         if rival == greedy:
             continue
@@ -72,12 +74,15 @@ def judge(auto: BanditSRLAuto, state: AutoState, x: Any, mask: Any) -> Judgement
         noise = (small[0] * sigma) ** 2 * (direct.norms[0, [greedy, rival]] ** 2).sum()
         nearby = sigma**2 * direct.scarcity[[greedy, rival]].sum()
         error = np.sqrt(noise + nearby + doubt)
-        expected += integrate_loss(np.mean(gaps) - eps, error)
+        losses[rival] = integrate_loss(np.mean(gaps) - eps, error)
+    expected = losses[losses >= 0].sum()
     ratio = min(errors.spread / n / max(expected, 1e-300), 1e12)
     value = np.where(mask, np.asarray(state.weights) @ direct.values, -np.inf)
     index = value + find_width(auto, state, direct)
     agrees = bool(value.argmax() == greedy == index.argmax())
-    return Judgement(greedy, ratio, 1 / auto.tolerance, ratio > 1 / auto.tolerance, agrees)
+    threshold = 1 / auto.tolerance
+    passes = bool(ratio > threshold)
+    return Judgement(int(losses.argmax()), greedy, ratio, threshold, passes, agrees)
 
 
 def integrate_loss(gap: float, error: float) -> float:
@@ -154,6 +159,32 @@ def test_each_part_of_the_condition_can_prevent_certificates(
         return sum(bool(act(state, x)) for x in CONTEXTS)
 
     assert count(policy, worse) < count(auto, state)
+
+
+@in_float64
+def test_uncertified_rounds_probe_the_rival_of_largest_expected_loss(
+    auto: BanditSRLAuto, life: Life
+) -> None:
+    """The law of the action is known, and certified rounds do not probe."""
+    probing, kinds = dataclasses.replace(auto, probe=0.25), set()
+    act, plain = banditsrl.compiled(probing).act, banditsrl.compiled(auto).act
+    state = life.later._replace(
+        errors=make_sums(100.0, 0.5, -0.1, 0.0, 0.3), has_signal=jnp.asarray(True)
+    )
+    for x in CONTEXTS:
+        for mask in (EVERYTHING, SOME):
+            found, choice = judge(auto, state, x, mask), act(state, x, mask, KEY)
+            before = plain(state, x, mask, KEY)
+            assert bool(choice.certified) is bool(before.certified)
+            probe = np.arange(A) == found.rival
+            mixed = np.asarray(before.pmf) * 0.75 + 0.25 * probe
+            np.testing.assert_allclose(choice.pmf, before.pmf if before.certified else mixed)
+            kinds.add(bool(choice.certified))
+    assert kinds == {True, False}
+    x = next(x for x in CONTEXTS if not plain(state, x, None, KEY).certified)
+    draw = jax.jit(jax.vmap(lambda key: probing.act(state, x, None, key).action))
+    played = np.bincount(np.asarray(draw(jax.random.split(KEY, 4000))), minlength=A) / 4000
+    np.testing.assert_allclose(played, act(state, x, None, KEY).pmf, atol=0.03)
 
 
 @in_float64

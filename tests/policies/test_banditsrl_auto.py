@@ -223,6 +223,7 @@ def test_the_parts_must_have_the_same_number_of_actions(auto: BanditSRLAuto) -> 
         ({"gamma": 1.0}, r"gamma must be greater than 1, got 1\.0"),
         ({"slack": -1.0}, r"slack must be at least 0, got -1\.0"),
         ({"delta": 0.0}, r"delta must lie strictly between 0 and 1, got 0\.0"),
+        ({"probe": -0.1}, r"probe must lie strictly between 0 and 1, got -0\.1"),
         ({"tolerance": 1.0}, r"tolerance must lie strictly between 0 and 1, got 1\.0"),
     ],
 )

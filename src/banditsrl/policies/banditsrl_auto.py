@@ -124,6 +124,9 @@ class BanditSRLAuto(FittedPolicy[AutoState]):
     )
     gamma: float = setting(1.2, "Growth of the phases.")
     slack: float = setting(2.0, "Standard errors by which the excess error is enlarged.")
+    probe: float = setting(
+        0.0, "Share of uncertified rounds that play the rival which most prevents a certificate."
+    )
     certifies: bool = setting(True, "Whether rounds may be certified.")
 
     def __check_init__(self) -> None:
@@ -131,6 +134,8 @@ class BanditSRLAuto(FittedPolicy[AutoState]):
         at_least("slack", self.slack, 0.0)
         probability("delta", self.delta)
         probability("tolerance", self.tolerance)
+        if self.probe:
+            probability("probe", self.probe)
         counts = [self.explorer.n_actions, self.trees.n_actions, self.networks.n_actions]
         if len(set(counts)) > 1:
             raise InvalidArgument(
@@ -167,14 +172,23 @@ class BanditSRLAuto(FittedPolicy[AutoState]):
         available = check_mask(mask, opinions.width.shape[0])
         predicted = jnp.where(available, state.weights @ opinions.values, -jnp.inf)
         action, pmf = draw_best(predicted + opinions.width, key)
-        verdict = self._certificate.test(
+        verdict, losses = self._certificate.test(
             opinions, state.small_weights, state.errors, state.scale, available
         )
         agrees = (jnp.argmax(predicted) == verdict.greedy) & (action == verdict.greedy)
         familiar = is_familiar(state.seen, self._locate(state.explorer, context))
         sure = verdict.certified & agrees & familiar & state.has_signal & self.certifies
         final = verdict._replace(certified=sure | (available.sum() == 1))
+        if self.probe:
+            rival = jnp.argmax(jnp.where(available, losses, -jnp.inf))
+            action, pmf = self._probe(rival, action, pmf, key)
         return final.override(action, pmf, jnp.argmax(state.weights).astype(jnp.int32))
+
+    def _probe(self, rival: Array, action: Array, pmf: Array, key: Array) -> tuple[Array, Array]:
+        """Play the rival instead with a small probability; return the action and its law."""
+        probes = jax.random.bernoulli(jax.random.fold_in(key, 1), self.probe)
+        mixed = (1.0 - self.probe) * pmf + self.probe * (jnp.arange(len(pmf)) == rival)
+        return jnp.where(probes, rival, action).astype(jnp.int32), mixed
 
     def _consult(self, state: AutoState, context: Context) -> Opinions:
         """Ask every predictor."""

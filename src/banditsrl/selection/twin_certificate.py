@@ -78,6 +78,13 @@ def empty_errors() -> Errors:
     return Errors(*jnp.zeros((6,), dtype=jnp.float64))
 
 
+class Judgement(NamedTuple):
+    """The verdict on one context, and what stands in the way of a certificate."""
+
+    verdict: Verdict
+    losses: Array  # (A,) expected loss against each rival; zero for other actions
+
+
 class UnseenErrors(NamedTuple):
     """Errors on a reward that had not been seen."""
 
@@ -130,7 +137,7 @@ class TwinCertificate(eqx.Module):
 
     def test(
         self, opinions: Opinions, weights: Array, errors: Errors, scale: Array, available: Array
-    ) -> Verdict:
+    ) -> Judgement:
         """Test whether the action that the certifying predictors prefer is expected to lose little.
 
         The ratio of the verdict is what random play loses over the expected loss of the round, and
@@ -149,11 +156,13 @@ class TwinCertificate(eqx.Module):
         z = (found.gaps - self.misfit(errors)) / error
         losses = error * (norm.pdf(z) - z * norm.cdf(-z))  # (A,)
         rivals = available & (jnp.arange(len(available)) != found.greedy)
-        lost, usual = jnp.where(rivals, losses, 0.0).sum(), errors.random_loss()
+        losses = jnp.where(rivals, losses, 0.0)
+        lost, usual = losses.sum(), errors.random_loss()
         ratio = jnp.where(usual > 0, usual / jnp.maximum(lost, usual / LARGEST_RATIO), 0.0)
         ratio = jnp.where(rivals.any(), ratio, jnp.inf)
         threshold = jnp.asarray(1.0 / self.tolerance)
-        return Verdict(found.greedy, (ratio > threshold) & (scale > 0), ratio, threshold)
+        certified = (ratio > threshold) & (scale > 0)
+        return Judgement(Verdict(found.greedy, certified, ratio, threshold), losses)
 
     def misfit(self, errors: Errors) -> Array:
         """Return by how much the certifying predictors may be wrong beyond noise, eps."""
