@@ -39,8 +39,8 @@ def temper(full: Floats, tempered: Floats) -> float:
         >>> noisy, calm = np.array([0.0, 3.0, 0.0, 3.0]), np.array([1.0, 2.0, 1.0, 2.0])
         >>> temper(noisy, calm - 0.1)  # the difference 0.1 may be chance
         1.4
-        >>> temper(noisy, calm - 100.0) > 1.49  # the difference 100 may not
-        True
+        >>> round(temper(noisy, calm - 100.0), 6)  # the difference 100 may not
+        1.49
     """
     value, gap = float(full.mean()), full - tempered
     if not float(tempered.var()) < (1.0 - SAME) * float(full.var()):
