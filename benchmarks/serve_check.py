@@ -10,9 +10,9 @@ from typing import Any
 from serve_clients import ClientLedger
 
 from banditsrl.live.loop_opening import find_config
-from banditsrl.live.loop_store import Cursor
 from banditsrl.live.replay import Replay
-from banditsrl.live.store_address import open_store
+from banditsrl.live_store.loop_store import Cursor
+from banditsrl.live_store.store_address import open_store
 
 LOOP = "offers"
 SHOWN = 5

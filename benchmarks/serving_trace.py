@@ -24,8 +24,8 @@ from banditsrl.live.follower import Follower
 from banditsrl.live.learner import Learner
 from banditsrl.live.model_shelf import ModelShelf
 from banditsrl.live.programs import Programs
-from banditsrl.live.sqlite_store import SqliteCursor, SqliteStore
 from banditsrl.live.trainer import Trainer
+from banditsrl.live_store.sqlite_store import SqliteCursor, SqliteStore
 
 SHORT_SECONDS = 0.025
 """Steps that are shorter are left out."""

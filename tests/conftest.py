@@ -16,6 +16,8 @@ import pytest
 import banditsrl
 from banditsrl.policies import POLICIES
 
+pytest_plugins = ["loop_stores"]
+
 
 def pytest_configure(config: pytest.Config) -> None:
     """Compile without optimisation, and share compiled programs between workers and test runs."""

@@ -5,7 +5,7 @@ from typing import Any
 
 from banditsrl.errors import Conflict, InvalidArgument, NotFound
 from banditsrl.live.loop_trust import LoopTrust
-from banditsrl.live.records import CertificateEvidence, Decision, Settlement
+from banditsrl.live_store.records import CertificateEvidence, Decision, Settlement
 
 
 class FakeLoop:

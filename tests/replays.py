@@ -6,7 +6,7 @@ from pathlib import Path
 
 from banditsrl.live.loop_opening import find_config
 from banditsrl.live.replay import Replay, Verification
-from banditsrl.live.store_address import open_store
+from banditsrl.live_store.store_address import open_store
 
 
 @contextmanager

@@ -124,3 +124,13 @@ def test_every_policy_figure_and_problem_is_mentioned() -> None:
             assert f"`{name}`" in text, name
     headings = re.findall(r"^## ([\w-]+)$", (ROOT / "docs/reproducing.md").read_text(), re.M)
     assert headings == list(FIGURES)
+
+
+def test_the_page_on_extending_lists_every_member_of_a_policy() -> None:
+    page = (ROOT / "docs" / "extending.md").read_text()
+    section = page.partition("\n## A policy\n")[2].partition("\n## ")[0]
+    listed = {
+        n for row in re.findall(r"^\| (`.*?) \|", section, re.M) for n in re.findall(r"`(\w+)", row)
+    }
+    members = {name for name in vars(Policy) if not name.startswith("_")}
+    assert listed == members

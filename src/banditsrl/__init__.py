@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from banditsrl.doctor.doctor import Examination, examine
     from banditsrl.linear.likelihood_ratio import glr
     from banditsrl.live.live_loop import Loop
-    from banditsrl.live.records import Decision, Settlement
+    from banditsrl.live_store.records import Decision, Settlement
     from banditsrl.logs.log import Log
     from banditsrl.policies import (
         GLRT,
@@ -116,7 +116,7 @@ HOMES = {
     "banditsrl.display.summaries": "Summary",
     "banditsrl.linear.likelihood_ratio": "glr",
     "banditsrl.live.live_loop": "Loop",
-    "banditsrl.live.records": "Decision Settlement",
+    "banditsrl.live_store.records": "Decision Settlement",
     "banditsrl.logs.log": "Log",
     "banditsrl.policies": (
         "BanditSRL BanditSRLAuto EpsilonGreedy GLRT Greedy IGW Leader LinTS LinUCB "

@@ -16,14 +16,14 @@ from banditsrl.cli.commands import app
 from banditsrl.core.policy import State
 from banditsrl.errors import Conflict, InvalidArgument, NotFound
 from banditsrl.evaluation.loop_promotion import LoopVerdict, judge_version
-from banditsrl.live.decision_rows import to_bytes
 from banditsrl.live.fold import PendingTraining
 from banditsrl.live.loop_changes import start_training
 from banditsrl.live.loop_opening import find_config
 from banditsrl.live.model_shelf import add_model
 from banditsrl.live.programs import LearnedRound
-from banditsrl.live.state_bytes import pack_state
-from banditsrl.live.store_address import open_store
+from banditsrl.live_store.decision_rows import to_bytes
+from banditsrl.live_store.state_bytes import pack_state
+from banditsrl.live_store.store_address import open_store
 
 pytestmark = pytest.mark.usefixtures("without_training")
 

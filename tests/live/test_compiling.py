@@ -9,7 +9,7 @@ import pytest
 from waiting import wait_until
 
 from banditsrl import Loop
-from banditsrl.live.records import Decision
+from banditsrl.live_store.records import Decision
 
 CONFIG: dict[str, Any] = {
     "name": "offers",

@@ -10,7 +10,7 @@ from scipy import stats
 from waiting import Clock
 
 from banditsrl import Loop
-from banditsrl.live.records import Decision
+from banditsrl.live_store.records import Decision
 
 pytestmark = pytest.mark.usefixtures("without_training")
 

@@ -14,7 +14,7 @@ from waiting import wait_until
 
 from banditsrl import Loop
 from banditsrl.live.replay import Replay
-from banditsrl.live.state_bytes import digest_content, pack_state
+from banditsrl.live_store.state_bytes import digest_content, pack_state
 
 CONFIG: dict[str, Any] = {
     "name": "offers",

@@ -6,7 +6,7 @@ import numpy as np
 from waiting import wait_until
 
 from banditsrl import Loop
-from banditsrl.live.state_bytes import digest_content, pack_state
+from banditsrl.live_store.state_bytes import digest_content, pack_state
 
 if TYPE_CHECKING:
     from postgres_server import PostgresServer

@@ -10,7 +10,7 @@ import pytest
 from fake_loop import FakeLoop
 
 from banditsrl.errors import InvalidArgument, StoreUnavailable
-from banditsrl.live.sqlite_store import SqliteCursor
+from banditsrl.live_store.sqlite_store import SqliteCursor
 from banditsrl.web.loops import Loops
 from banditsrl.web.server import HttpService
 

@@ -22,8 +22,8 @@ from banditsrl.live.live_loop import Loop
 from banditsrl.live.loop_opening import find_config, list_loops
 from banditsrl.live.loop_queries import describe_loop
 from banditsrl.live.replay import Replay
-from banditsrl.live.state_bytes import digest_content, pack_state
-from banditsrl.live.store_address import open_store
+from banditsrl.live_store.state_bytes import digest_content, pack_state
+from banditsrl.live_store.store_address import open_store
 
 loop_app = typer.Typer(no_args_is_help=True, help="Look after a loop of live decisions.")
 console = Console()

@@ -23,12 +23,12 @@ from banditsrl.evaluation.policy_targets import PolicyTarget
 from banditsrl.evaluation.promotion_gate import PromotionGate
 from banditsrl.evaluation.quality_words import doubt_gate
 from banditsrl.evaluation.target_overlap import UNSUPPORTED_LIMIT, OverlapTally, find_unsupported
-from banditsrl.live.decision_rows import SETTLED, WAITING, to_vector
 from banditsrl.live.encoder import make_mask
 from banditsrl.live.log_reader import read_position
 from banditsrl.live.loop_config import LoopConfig
 from banditsrl.live.loop_queries import find_deciding_model, list_models, read_revision
-from banditsrl.live.loop_store import LoopStore
+from banditsrl.live_store.decision_rows import SETTLED, WAITING, to_vector
+from banditsrl.live_store.loop_store import LoopStore
 from banditsrl.logs.log import LogBatch, LogSchema
 from banditsrl.logs.loop_logs import name_features
 

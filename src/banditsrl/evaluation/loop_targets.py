@@ -12,7 +12,7 @@ from banditsrl.live.chooser import even_share
 from banditsrl.live.loop_opening import find_config
 from banditsrl.live.model_shelf import ModelShelf
 from banditsrl.live.programs import Programs
-from banditsrl.live.store_address import open_store
+from banditsrl.live_store.store_address import open_store
 
 
 def open_version(

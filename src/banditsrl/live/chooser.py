@@ -10,18 +10,18 @@ import numpy as np
 from banditsrl.core.policy import Choice
 from banditsrl.errors import Conflict, NotFound
 from banditsrl.live.decide_requests import DecideRequest, pick_actions, pick_baseline
-from banditsrl.live.decision_rows import (
+from banditsrl.live.encoder import RETIRED, Encoder, make_mask
+from banditsrl.live.fold import Fold
+from banditsrl.live.law import DrawnAction, draw, play_baseline
+from banditsrl.live.loop_config import LoopConfig
+from banditsrl.live.programs import Programs
+from banditsrl.live_store.decision_rows import (
     DecisionRow,
     to_bytes,
     write_json,
     write_json_in_order,
 )
-from banditsrl.live.encoder import RETIRED, Encoder, make_mask
-from banditsrl.live.fold import Fold
-from banditsrl.live.law import DrawnAction, draw, play_baseline
-from banditsrl.live.ledger import Ledger, starts_as
-from banditsrl.live.loop_config import LoopConfig
-from banditsrl.live.programs import Programs
+from banditsrl.live_store.ledger import Ledger, starts_as
 from banditsrl.registry import guess_at
 
 DRAWS_PER_OPENING = 2**32

@@ -8,9 +8,9 @@ from typing import Any, TypeVar
 
 from banditsrl.arguments import flag
 from banditsrl.errors import Conflict, InvalidArgument, InvalidType, NotFound
-from banditsrl.live.decision_rows import digest_request
 from banditsrl.live.encoder import ACTIVE, ActionEntry, ActionTable, plain_context
 from banditsrl.live.loop_config import LoopConfig, check_name
+from banditsrl.live_store.decision_rows import digest_request
 from banditsrl.registry import guess_at
 
 T = TypeVar("T")

@@ -11,13 +11,13 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from banditsrl.errors import NotFound
-from banditsrl.live.decision_rows import to_bytes
 from banditsrl.live.encoder import Encoder
-from banditsrl.live.ledger import Ledger
 from banditsrl.live.log_reader import BATCH
 from banditsrl.live.loop_changes import end_training
 from banditsrl.live.loop_config import LoopConfig
-from banditsrl.live.loop_store import LoopStore
+from banditsrl.live_store.decision_rows import to_bytes
+from banditsrl.live_store.ledger import Ledger
+from banditsrl.live_store.loop_store import LoopStore
 from banditsrl.registry import guess_at
 
 

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from banditsrl.core.files import write_file
 from banditsrl.errors import InvalidArgument
-from banditsrl.live.decision_rows import SELECT, SETTLED, DecisionRow, to_decision
 from banditsrl.live.encoder import ACTIVE
 from banditsrl.live.log_reader import BATCH
 from banditsrl.live.loop_opening import find_config
 from banditsrl.live.loop_queries import read_revision
-from banditsrl.live.loop_store import LoopStore
+from banditsrl.live_store.decision_rows import SELECT, SETTLED, DecisionRow, to_decision
+from banditsrl.live_store.loop_store import LoopStore
 
 if TYPE_CHECKING:
     import polars as pl

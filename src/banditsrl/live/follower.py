@@ -12,8 +12,8 @@ from dataclasses import replace
 from banditsrl.errors import StoreUnavailable
 from banditsrl.live.fold import Fold, ModelSource
 from banditsrl.live.log_reader import BATCH, find_erasure, read_changes, read_position
-from banditsrl.live.loop_store import Cursor, LoopStore
 from banditsrl.live.programs import Programs, computed
+from banditsrl.live_store.loop_store import Cursor, LoopStore
 
 POLL_SECONDS = 0.05
 """How often the log is looked at for records of other processes."""

@@ -15,12 +15,12 @@ from banditsrl.live.fold import Fold, PendingTraining
 from banditsrl.live.follower import Follower
 from banditsrl.live.loop_changes import add_alarm, end_training, start_training
 from banditsrl.live.loop_config import LoopConfig
-from banditsrl.live.loop_store import LoopStore
 from banditsrl.live.model_shelf import ModelShelf, add_model
 from banditsrl.live.programs import Programs, alarms
 from banditsrl.live.reward_rules import expire
 from banditsrl.live.trainer import Trainer, TrainingResult
-from banditsrl.live.writer import Writer
+from banditsrl.live_store.loop_store import LoopStore
+from banditsrl.live_store.writer import Writer
 
 TICK_SECONDS = 0.1
 """How often the learner looks for something to do, if nothing wakes it."""

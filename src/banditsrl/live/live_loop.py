@@ -19,9 +19,9 @@ from banditsrl.live.loop_engine import Clock, LoopEngine, closing_on_error
 from banditsrl.live.loop_manager import LoopManager
 from banditsrl.live.loop_opening import Progress, create_loop, find_config
 from banditsrl.live.programs import Programs
-from banditsrl.live.records import Decision, Settlement
 from banditsrl.live.reward_rules import add_activation, add_reward
-from banditsrl.live.store_address import open_store
+from banditsrl.live_store.records import Decision, Settlement
+from banditsrl.live_store.store_address import open_store
 
 REWARD_FIELDS = ("id", "value", "key")
 """What an item of a batch of rewards may have."""

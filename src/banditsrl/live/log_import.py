@@ -16,15 +16,6 @@ import numpy as np
 from banditsrl.arguments import real
 from banditsrl.errors import InvalidArgument, InvalidType, NotFound
 from banditsrl.live.decide_requests import read_request
-from banditsrl.live.decision_rows import (
-    DEFERRED,
-    EXPIRED,
-    WAITING,
-    DecisionRow,
-    to_bytes,
-    write_json,
-    write_json_in_order,
-)
 from banditsrl.live.encoder import (
     PAUSED,
     RETIRED,
@@ -33,8 +24,17 @@ from banditsrl.live.encoder import (
     Encoder,
     change_actions,
 )
-from banditsrl.live.ledger import Ledger
 from banditsrl.live.loop_config import LoopConfig, check_word
+from banditsrl.live_store.decision_rows import (
+    DEFERRED,
+    EXPIRED,
+    WAITING,
+    DecisionRow,
+    to_bytes,
+    write_json,
+    write_json_in_order,
+)
+from banditsrl.live_store.ledger import Ledger
 
 IMPORTED = "import"
 """Mode of a decision that was made elsewhere."""

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from banditsrl.live.decision_rows import to_vector
 from banditsrl.live.fold import LogRecord
-from banditsrl.live.loop_store import Cursor, LoopStore
 from banditsrl.live.programs import LearnedRound
+from banditsrl.live_store.decision_rows import to_vector
+from banditsrl.live_store.loop_store import Cursor, LoopStore
 
 BATCH = 1000
 """Records that are read at once."""

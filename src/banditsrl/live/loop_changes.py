@@ -8,8 +8,8 @@ from typing import Any
 
 from banditsrl.errors import Conflict, NotFound
 from banditsrl.live.encoder import change_actions, first_actions
-from banditsrl.live.ledger import Ledger
 from banditsrl.live.loop_config import LoopConfig
+from banditsrl.live_store.ledger import Ledger
 
 
 def add_action_change(

@@ -12,26 +12,26 @@ from banditsrl.arguments import count
 from banditsrl.errors import Conflict, NotFound
 from banditsrl.live.chooser import Chooser, log_decisions
 from banditsrl.live.decide_requests import DecideRequest
-from banditsrl.live.decision_rows import DecisionRow, to_decision
 from banditsrl.live.encoder import Encoder
 from banditsrl.live.erasure import erase_contexts
 from banditsrl.live.export import read_export
 from banditsrl.live.fold import Fold, first_fold
 from banditsrl.live.follower import Follower
 from banditsrl.live.learner import Learner
-from banditsrl.live.ledger import Ledger, Stale
 from banditsrl.live.log_import import LogImporter, import_rows
 from banditsrl.live.log_reader import read_position
 from banditsrl.live.loop_changes import add_action_change, end_training
 from banditsrl.live.loop_config import LoopConfig
 from banditsrl.live.loop_opening import Progress, catch_up, count_opening
 from banditsrl.live.loop_queries import find_decision, read_revision
-from banditsrl.live.loop_store import LoopStore
 from banditsrl.live.model_shelf import ModelShelf
 from banditsrl.live.programs import Programs
-from banditsrl.live.records import Decision
 from banditsrl.live.trainer import Trainer
-from banditsrl.live.writer import Writer
+from banditsrl.live_store.decision_rows import DecisionRow, to_decision
+from banditsrl.live_store.ledger import Ledger, Stale
+from banditsrl.live_store.loop_store import LoopStore
+from banditsrl.live_store.records import Decision
+from banditsrl.live_store.writer import Writer
 
 T = TypeVar("T")
 

@@ -6,13 +6,13 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from banditsrl.errors import Conflict, MissingArgument, NotFound
-from banditsrl.live.decision_rows import write_json_in_order
 from banditsrl.live.fold import Fold, ModelSource
 from banditsrl.live.log_reader import iterate_changes, read_position
 from banditsrl.live.loop_config import LoopConfig, read_config
-from banditsrl.live.loop_store import LoopStore
 from banditsrl.live.programs import Programs, computed
-from banditsrl.live.state_bytes import describe_build
+from banditsrl.live_store.decision_rows import write_json_in_order
+from banditsrl.live_store.loop_store import LoopStore
+from banditsrl.live_store.state_bytes import describe_build
 from banditsrl.registry import guess_at
 
 Progress = Callable[[int, int, float], None]

@@ -6,11 +6,11 @@ from typing import Any
 
 from banditsrl.display.intervals import student_factor
 from banditsrl.errors import NotFound
-from banditsrl.live.decision_rows import SELECT, SETTLED, DecisionRow
 from banditsrl.live.encoder import change_actions, first_actions
-from banditsrl.live.ledger import MINUTE
 from banditsrl.live.loop_config import LoopConfig
-from banditsrl.live.loop_store import LoopStore
+from banditsrl.live_store.decision_rows import SELECT, SETTLED, DecisionRow
+from banditsrl.live_store.ledger import MINUTE
+from banditsrl.live_store.loop_store import LoopStore
 
 
 def find_decision(store: LoopStore, loop: str, id: str) -> DecisionRow:  # noqa: A002

@@ -7,7 +7,6 @@ from banditsrl.arguments import count
 from banditsrl.display.charts import LineChart
 from banditsrl.display.displayed import Displayed
 from banditsrl.display.summaries import Summary
-from banditsrl.live.decision_rows import to_decision
 from banditsrl.live.export import tabulate_decisions
 from banditsrl.live.loop_engine import LoopEngine
 from banditsrl.live.loop_queries import (
@@ -21,7 +20,8 @@ from banditsrl.live.loop_queries import (
 )
 from banditsrl.live.loop_summary import draw_history, summarise_loop
 from banditsrl.live.loop_trust import LoopTrust, explain_decision, judge_trust
-from banditsrl.live.records import Decision
+from banditsrl.live_store.decision_rows import to_decision
+from banditsrl.live_store.records import Decision
 from banditsrl.selection.trust import Trust
 
 if TYPE_CHECKING:

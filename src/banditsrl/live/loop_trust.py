@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from banditsrl.core.policy import Policy, State
-from banditsrl.live.decision_rows import DecisionRow, to_decision, to_vector
 from banditsrl.live.loop_queries import describe_outcome
+from banditsrl.live_store.decision_rows import DecisionRow, to_decision, to_vector
 from banditsrl.policies.watched import Watched
 from banditsrl.selection.trust import Trust
 

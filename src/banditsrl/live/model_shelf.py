@@ -11,16 +11,26 @@ from typing import Any
 
 from banditsrl.core.policy import State
 from banditsrl.errors import LoopError, NotFound
-from banditsrl.live.decision_rows import write_json
 from banditsrl.live.encoder import ActionEntry
 from banditsrl.live.fold import Fold, PendingTraining
-from banditsrl.live.ledger import Ledger
 from banditsrl.live.log_reader import find_erasure
 from banditsrl.live.loop_changes import end_training, is_last_training
-from banditsrl.live.loop_store import LoopStore
 from banditsrl.live.programs import Programs
-from banditsrl.live.state_bytes import describe_build, digest_settings, pack_state, unpack_state
-from banditsrl.live.state_parts import check_parts, load_parts, remove_unused_parts, save_parts
+from banditsrl.live_store.decision_rows import write_json
+from banditsrl.live_store.ledger import Ledger
+from banditsrl.live_store.loop_store import LoopStore
+from banditsrl.live_store.state_bytes import (
+    describe_build,
+    digest_settings,
+    pack_state,
+    unpack_state,
+)
+from banditsrl.live_store.state_parts import (
+    check_parts,
+    load_parts,
+    remove_unused_parts,
+    save_parts,
+)
 
 KEPT_SNAPSHOTS = 3
 """Older snapshots are removed; one would do, and a damaged one must not cost the whole log.

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from banditsrl.core.policy import Choice, Policy, State
 from banditsrl.live.encoder import Encoder
 from banditsrl.live.loop_config import LoopConfig
-from banditsrl.live.state_bytes import lay_out_state
+from banditsrl.live_store.state_bytes import lay_out_state
 from banditsrl.numerics.draws import is_key, key_words
 from banditsrl.numerics.partition import Partitioned, partition
 from banditsrl.numerics.precision import in_float64

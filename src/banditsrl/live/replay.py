@@ -13,19 +13,19 @@ from typing import Any
 
 from banditsrl.core.policy import State
 from banditsrl.live.chooser import DRAWS_PER_OPENING, describe_choice, even_share
-from banditsrl.live.decision_rows import COLUMNS, DecisionRow, to_bytes, to_vector
 from banditsrl.live.encoder import make_mask
 from banditsrl.live.fold import Fold, PendingTraining, first_fold
 from banditsrl.live.law import draw, play_baseline
 from banditsrl.live.log_reader import BATCH, find_erasure, read_position
 from banditsrl.live.loop_config import LoopConfig
 from banditsrl.live.loop_opening import Progress, catch_up
-from banditsrl.live.loop_store import LoopStore
 from banditsrl.live.model_shelf import ModelShelf
 from banditsrl.live.programs import Programs
-from banditsrl.live.state_bytes import describe_build, digest_content, pack_state
-from banditsrl.live.state_parts import load_parts
 from banditsrl.live.trainer import Trainer
+from banditsrl.live_store.decision_rows import COLUMNS, DecisionRow, to_bytes, to_vector
+from banditsrl.live_store.loop_store import LoopStore
+from banditsrl.live_store.state_bytes import describe_build, digest_content, pack_state
+from banditsrl.live_store.state_parts import load_parts
 
 SHOWN_DIFFERENCES = 20
 """Differences that are listed; all of them are counted."""

@@ -6,7 +6,8 @@ which the learner learns the round.
 """
 
 from banditsrl.errors import Conflict, NotFound
-from banditsrl.live.decision_rows import (
+from banditsrl.live.loop_config import RewardRule
+from banditsrl.live_store.decision_rows import (
     DEFERRED,
     EXPIRED,
     SELECT,
@@ -14,9 +15,8 @@ from banditsrl.live.decision_rows import (
     WAITING,
     DecisionRow,
 )
-from banditsrl.live.ledger import Ledger
-from banditsrl.live.loop_config import RewardRule
-from banditsrl.live.records import Settlement
+from banditsrl.live_store.ledger import Ledger
+from banditsrl.live_store.records import Settlement
 
 
 def add_reward(

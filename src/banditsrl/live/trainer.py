@@ -20,7 +20,7 @@ from banditsrl.live.fold import PendingTraining
 from banditsrl.live.loop_config import LoopConfig
 from banditsrl.live.messages import read_message, write_message
 from banditsrl.live.programs import Programs
-from banditsrl.live.state_bytes import pack_state, unpack_state
+from banditsrl.live_store.state_bytes import pack_state, unpack_state
 from banditsrl.numerics.process import thread_limits
 
 END_SECONDS = 5.0

@@ -23,11 +23,11 @@ from banditsrl.core.policy import Policy, State
 from banditsrl.engines.local import compiled_programs
 from banditsrl.live.log_reader import BATCH, read_rounds
 from banditsrl.live.loop_config import LoopConfig, read_config
-from banditsrl.live.loop_store import LoopStore
 from banditsrl.live.messages import read_message, write_message
 from banditsrl.live.programs import Programs
-from banditsrl.live.state_bytes import digest_content, pack_state, unpack_state
-from banditsrl.live.store_address import open_store
+from banditsrl.live_store.loop_store import LoopStore
+from banditsrl.live_store.state_bytes import digest_content, pack_state, unpack_state
+from banditsrl.live_store.store_address import open_store
 from banditsrl.numerics.draws import is_key
 from banditsrl.numerics.partition import Partitioned, partition
 from banditsrl.numerics.precision import in_float64

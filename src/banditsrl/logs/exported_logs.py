@@ -9,8 +9,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from banditsrl.live.decision_rows import SETTLED
 from banditsrl.live.log_import import IMPORTED
+from banditsrl.live_store.decision_rows import SETTLED
 from banditsrl.logs.log_options import LogOptions
 from banditsrl.logs.raw_blocks import RawBlock
 from banditsrl.logs.row_source import RowSource

@@ -17,13 +17,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banditsrl.errors import InvalidArgument
-from banditsrl.live.decision_rows import SETTLED, to_vector
 from banditsrl.live.log_import import IMPORTED
 from banditsrl.live.loop_config import LoopConfig
 from banditsrl.live.loop_opening import find_config
 from banditsrl.live.loop_queries import read_revision
-from banditsrl.live.loop_store import LoopStore
-from banditsrl.live.store_address import open_store
+from banditsrl.live_store.decision_rows import SETTLED, to_vector
+from banditsrl.live_store.loop_store import LoopStore
+from banditsrl.live_store.store_address import open_store
 from banditsrl.logs.log import BATCH_ROWS, LogBatch, LogSchema, SkippedRows
 from banditsrl.logs.log_checks import keep_good_rows
 from banditsrl.logs.log_options import LogOptions

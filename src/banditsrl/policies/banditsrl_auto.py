@@ -72,6 +72,9 @@ from banditsrl.selection.twin_certificate import (
 )
 from banditsrl.selection.twin_networks import TwinNetworks, split
 
+PROBE_STREAM = 2
+"""Probes are drawn with a key of their own: neither that of `act` nor that of audits."""
+
 SOME_WEIGHT = 0.1
 """A predictor of at least this weight counts as active in reports."""
 
@@ -180,14 +183,15 @@ class BanditSRLAuto(FittedPolicy[AutoState]):
         sure = verdict.certified & agrees & familiar & state.has_signal & self.certifies
         final = verdict._replace(certified=sure | (available.sum() == 1))
         if self.probe:
-            rival = jnp.argmax(jnp.where(available, losses, -jnp.inf))
-            action, pmf = self._probe(rival, action, pmf, key)
+            action, pmf = self._probe(losses, action, pmf, key)
         return final.override(action, pmf, jnp.argmax(state.weights).astype(jnp.int32))
 
-    def _probe(self, rival: Array, action: Array, pmf: Array, key: Array) -> tuple[Array, Array]:
-        """Play the rival instead with a small probability; return the action and its law."""
-        probes = jax.random.bernoulli(jax.random.fold_in(key, 1), self.probe)
-        mixed = (1.0 - self.probe) * pmf + self.probe * (jnp.arange(len(pmf)) == rival)
+    def _probe(self, losses: Array, action: Array, pmf: Array, key: Array) -> tuple[Array, Array]:
+        """Play the rival of largest expected loss instead, with a small probability."""
+        rival = jnp.argmax(losses)
+        share = self.probe * (losses[rival] > 0)
+        probes = jax.random.bernoulli(jax.random.fold_in(key, PROBE_STREAM), share)
+        mixed = (1.0 - share) * pmf + share * (jnp.arange(len(pmf)) == rival)
         return jnp.where(probes, rival, action).astype(jnp.int32), mixed
 
     def _consult(self, state: AutoState, context: Context) -> Opinions:

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Self
 import msgspec
 from msgspec import Meta
 
-from banditsrl.live.records import CertificateEvidence, Decision
+from banditsrl.live_store.records import CertificateEvidence, Decision
 
 BATCH = 1000
 """Number of decisions or rewards in one request."""

@@ -13,7 +13,7 @@ from prometheus_client.metrics_core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from banditsrl.errors import StoreUnavailable
-from banditsrl.live.records import Decision
+from banditsrl.live_store.records import Decision
 from banditsrl.web.loops import Loops
 
 SECONDS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)

@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from banditsrl.live.records import Decision, Settlement
+from banditsrl.live_store.records import Decision, Settlement
 from banditsrl.web import bodies
 from banditsrl.web.loops import Loops
 from banditsrl.web.refusals import refuse

@@ -13,7 +13,7 @@ import msgspec
 from msgspec import Meta
 
 from banditsrl.errors import InvalidArgument
-from banditsrl.live.records import Decision
+from banditsrl.live_store.records import Decision
 from banditsrl.web import bodies
 from banditsrl.web.operations import Call, Operation
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from banditsrl.live.records import Decision
+from banditsrl.live_store.records import Decision
 from banditsrl.web import bodies, views
 from banditsrl.web.operations import Call, Operation
 

@@ -15,8 +15,8 @@ from concurrent.futures import Future
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from banditsrl.errors import LoopError, OutcomeUnknown, StoreUnavailable
-from banditsrl.live.ledger import Ledger, Stale
-from banditsrl.live.loop_store import LoopStore
+from banditsrl.live_store.ledger import Ledger, Stale
+from banditsrl.live_store.loop_store import LoopStore
 
 T = TypeVar("T")
 

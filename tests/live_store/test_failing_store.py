@@ -13,7 +13,7 @@ import pytest
 
 from banditsrl import Loop
 from banditsrl.errors import StoreUnavailable
-from banditsrl.live.sqlite_store import SqliteStore
+from banditsrl.live_store.sqlite_store import SqliteStore
 
 pytestmark = pytest.mark.usefixtures("without_training")
 

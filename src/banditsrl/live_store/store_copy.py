@@ -4,8 +4,8 @@ import contextlib
 from pathlib import Path
 
 from banditsrl.errors import Conflict
-from banditsrl.live.loop_store import Cursor
-from banditsrl.live.sqlite_store import SqliteStore
+from banditsrl.live_store.loop_store import Cursor
+from banditsrl.live_store.sqlite_store import SqliteStore
 
 ROWS_AT_ONCE = 500
 

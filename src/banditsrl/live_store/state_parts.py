@@ -9,7 +9,7 @@ next snapshot.
 import secrets
 
 from banditsrl.errors import StoreUnavailable
-from banditsrl.live.loop_store import Cursor, LoopStore
+from banditsrl.live_store.loop_store import Cursor, LoopStore
 
 PART_BYTES = 2**19
 """Size of a part; a state that is not larger is kept in its own row."""

@@ -10,7 +10,7 @@ from collections import defaultdict
 from typing import Any
 
 from banditsrl.errors import NotFound
-from banditsrl.live.decision_rows import (
+from banditsrl.live_store.decision_rows import (
     DEFERRED,
     INSERT,
     SELECT,
@@ -19,7 +19,7 @@ from banditsrl.live.decision_rows import (
     DecisionRow,
     write_json,
 )
-from banditsrl.live.loop_store import Cursor
+from banditsrl.live_store.loop_store import Cursor
 
 MINUTE = 60.0
 """Seconds that are counted together in table `tallies`."""

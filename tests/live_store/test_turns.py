@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 from waiting import wait_until
 
-from banditsrl.live import state_parts
-from banditsrl.live.loop_store import LoopStore
-from banditsrl.live.state_parts import remove_unused_parts, save_parts
-from banditsrl.live.store_address import open_store
-from banditsrl.live.turns import Turns
+from banditsrl.live_store import state_parts
+from banditsrl.live_store.loop_store import LoopStore
+from banditsrl.live_store.state_parts import remove_unused_parts, save_parts
+from banditsrl.live_store.store_address import open_store
+from banditsrl.live_store.turns import Turns
 
 
 def test_turns_are_taken_in_the_order_of_asking() -> None:

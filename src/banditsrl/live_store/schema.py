@@ -7,7 +7,7 @@ A migration is never changed once it was released. A new one is added behind it.
 """
 
 from banditsrl.errors import InvalidArgument
-from banditsrl.live.loop_store import Cursor
+from banditsrl.live_store.loop_store import Cursor
 
 MIGRATIONS: tuple[tuple[str, ...], ...] = (
     (

@@ -1,4 +1,4 @@
-"""Stores that the tests of this room share: a file each, and databases of one PostgreSQL."""
+"""Stores that tests of loops share: a file each, and databases of one PostgreSQL."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from banditsrl.errors import Conflict, NotFound, StoreUnavailable
-from banditsrl.live.schema import migrate
-from banditsrl.live.turns import Turns
+from banditsrl.live_store.schema import migrate
+from banditsrl.live_store.turns import Turns
 
 CHECKPOINT_SECONDS = 0.5
 """How often the write-ahead log is copied into the database, beside everything else."""

@@ -13,8 +13,8 @@ from banditsrl import Loop
 from banditsrl.errors import Conflict, OutcomeUnknown, StoreUnavailable
 from banditsrl.live.loop_opening import find_config
 from banditsrl.live.replay import Replay
-from banditsrl.live.state_bytes import digest_content, pack_state
-from banditsrl.live.store_address import open_store
+from banditsrl.live_store.state_bytes import digest_content, pack_state
+from banditsrl.live_store.store_address import open_store
 
 if TYPE_CHECKING:
     from postgres_server import PostgresServer
@@ -223,7 +223,7 @@ def test_an_outcome_that_cannot_be_known_is_said_and_not_tried_again(
 ) -> None:
     decisions = [loop.decide({}) for _ in range(3)]
     plan, desk = FaultPlan(loop), loop._engine.store._desk
-    monkeypatch.setattr("banditsrl.live.postgres_store.OUTCOME_SECONDS", 0.3)
+    monkeypatch.setattr("banditsrl.live_store.postgres_store.OUTCOME_SECONDS", 0.3)
     plan.loses_commit = "after"
     url = desk._url
     desk._url = url.replace(url.split("/")[2], "postgres@127.0.0.1:1")

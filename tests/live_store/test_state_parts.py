@@ -9,13 +9,18 @@ import pytest
 
 from banditsrl import Loop
 from banditsrl.errors import StoreUnavailable
-from banditsrl.live import state_parts
 from banditsrl.live.loop_opening import find_config
-from banditsrl.live.loop_store import LoopStore
 from banditsrl.live.replay import Replay
-from banditsrl.live.state_bytes import pack_state
-from banditsrl.live.state_parts import check_parts, load_parts, remove_unused_parts, save_parts
-from banditsrl.live.store_address import open_store
+from banditsrl.live_store import state_parts
+from banditsrl.live_store.loop_store import LoopStore
+from banditsrl.live_store.state_bytes import pack_state
+from banditsrl.live_store.state_parts import (
+    check_parts,
+    load_parts,
+    remove_unused_parts,
+    save_parts,
+)
+from banditsrl.live_store.store_address import open_store
 
 CONFIG: dict[str, Any] = {
     "name": "offers",

@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from banditsrl.errors import InvalidArgument
-from banditsrl.live.loop_store import LoopStore
-from banditsrl.live.sqlite_store import SqliteStore
+from banditsrl.live_store.loop_store import LoopStore
+from banditsrl.live_store.sqlite_store import SqliteStore
 
 
 def open_store(url: str | Path, *, create: bool) -> LoopStore:
@@ -17,7 +17,7 @@ def open_store(url: str | Path, *, create: bool) -> LoopStore:
         return SqliteStore(Path(rest.removeprefix("/")), create=create)
     if scheme in ("postgresql", "postgres"):
         # The package psycopg of the extra `postgres` may be absent.
-        from banditsrl.live.postgres_store import PostgresStore  # noqa: PLC0415
+        from banditsrl.live_store.postgres_store import PostgresStore  # noqa: PLC0415
 
         return PostgresStore(text)
     raise InvalidArgument(

@@ -12,7 +12,7 @@ import pytest
 
 from banditsrl import Loop
 from banditsrl.errors import StoreUnavailable
-from banditsrl.live.sqlite_store import SqliteStore
+from banditsrl.live_store.sqlite_store import SqliteStore
 
 apsw = pytest.importorskip("apsw", reason="The file system that fails on purpose needs apsw.")
 

@@ -19,16 +19,16 @@ from pathlib import Path
 import psycopg
 
 from banditsrl.errors import OutcomeUnknown, StoreUnavailable
-from banditsrl.live.loop_store import Cursor
-from banditsrl.live.postgres_connections import (
+from banditsrl.live_store.loop_store import Cursor
+from banditsrl.live_store.postgres_connections import (
     LARGEST_POOL,
     Connection,
     ConnectionDesk,
     PostgresCursor,
 )
-from banditsrl.live.schema import migrate
-from banditsrl.live.store_copy import copy_to_file
-from banditsrl.live.turns import Turns
+from banditsrl.live_store.schema import migrate
+from banditsrl.live_store.store_copy import copy_to_file
+from banditsrl.live_store.turns import Turns
 
 BEGIN_WRITING = b"BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE"
 BEGIN_READING = b"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"

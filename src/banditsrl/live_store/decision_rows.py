@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from banditsrl.live.records import CertificateEvidence, Decision
+from banditsrl.live_store.records import CertificateEvidence, Decision
 
 WAITING, DEFERRED, SETTLED, EXPIRED = "waiting", "deferred", "settled", "expired"
 

@@ -8,7 +8,7 @@ import pytest
 
 from banditsrl import Loop
 from banditsrl.errors import InvalidArgument
-from banditsrl.live import schema
+from banditsrl.live_store import schema
 
 pytestmark = pytest.mark.usefixtures("without_training")
 
