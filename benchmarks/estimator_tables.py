@@ -70,7 +70,7 @@ def error_table(rows: list[Row]) -> tuple[list[str], dict[str, int]]:
     """
     names = [*ESTIMATORS, PERFECT]
     lines = ["| setting | " + " | ".join(names) + " |", "|---" * (len(names) + 1) + "|"]
-    wins = dict.fromkeys([*ESTIMATORS, "a form of dr", PERFECT, "settings"], 0)
+    wins = dict.fromkeys([*ESTIMATORS, "dr without sndr", "a form of dr", PERFECT, "settings"], 0)
     values = [row for row in rows if row["target"] != "difference"]
     for label, some in group(values, *SETTING).items():
         errors = {name: root_mean_square(some, name) for name in ESTIMATORS}
@@ -79,6 +79,9 @@ def error_table(rows: list[Row]) -> tuple[list[str], dict[str, int]]:
         best = [name for name, error in errors.items() if error <= least * (1 + 1e-12)]
         for name in best:
             wins[name] += 1
+        wins["dr without sndr"] += errors["dr"] <= min(
+            error for name, error in errors.items() if name != "sndr"
+        )
         wins["a form of dr"] += bool({*FAMILY} & set(best))
         wins["settings"] += 1
         cells = [f"**{e:.4f}**" if name in best else f"{e:.4f}" for name, e in errors.items()]
@@ -106,6 +109,17 @@ def ratio_table(rows: list[Row]) -> list[str]:
         cells = [f"{math.exp(np.mean(logs[name])):.2f}" for name in names]
         lines.append(f"| {label} | " + " | ".join(cells) + " |")
     return lines
+
+
+def largest_ratios(rows: list[Row]) -> dict[str, float]:
+    """Return the largest error of each estimator, as a multiple of the smallest of the setting."""
+    largest = dict.fromkeys([*ESTIMATORS, PERFECT], 0.0)
+    values = [row for row in rows if row["target"] != "difference"]
+    for some in group(values, *SETTING).values():
+        least = min(root_mean_square(some, name) for name in ESTIMATORS)
+        for name in largest:
+            largest[name] = max(largest[name], root_mean_square(some, name) / least)
+    return {name: round(ratio, 2) for name, ratio in largest.items()}
 
 
 def count_beyond_chance(rows: list[Row], own: Sequence[str]) -> dict[str, int]:
@@ -148,6 +162,7 @@ def print_tables(rows: list[Row], out: Path | None) -> None:
         "coverage": [] if rows[0]["errors only"] else coverage_table(rows),
         "errors": errors,
         "ratios": ratio_table(rows),
+        "largest error over the smallest of its setting": largest_ratios(rows),
         "wins": wins,
         "beyond chance, dr": count_beyond_chance(rows, ["dr"]),
         "beyond chance, a form of dr": count_beyond_chance(rows, FAMILY),

@@ -8,7 +8,7 @@ import numpy as np
 
 import banditsrl
 from banditsrl.display.intervals import student_factor
-from banditsrl.reports.matplotlib_plots import make_canvas
+from banditsrl.display.pictures import make_canvas
 from banditsrl.representations.trees import Trees
 
 

@@ -17,9 +17,8 @@ import matplotlib as mpl
 import regret_figures
 import stored_figures
 
-from banditsrl.display.pictures import separate_thousands
+from banditsrl.display.pictures import apply_look, separate_thousands
 from banditsrl.reports.colours import DARK, LIGHT
-from banditsrl.reports.matplotlib_plots import apply_look
 
 IMAGES = Path(__file__).parents[1] / "images"
 

@@ -7,7 +7,7 @@ from idea_figures import add_caption, draw_curve
 import banditsrl
 from banditsrl.display.intervals import BAND
 from banditsrl.display.palette import LIGHT
-from banditsrl.reports.matplotlib_plots import make_canvas
+from banditsrl.display.pictures import make_canvas
 
 SEEDS = 20
 

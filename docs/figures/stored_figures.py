@@ -12,8 +12,8 @@ from idea_figures import add_caption, draw_curve
 
 import banditsrl
 from banditsrl.display.intervals import BAND, margin_of_mean
+from banditsrl.display.pictures import make_canvas
 from banditsrl.policies.watched import Watched
-from banditsrl.reports.matplotlib_plots import make_canvas
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 RESULTS = BENCHMARKS / "results"

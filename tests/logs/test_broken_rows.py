@@ -215,3 +215,11 @@ def test_a_file_of_another_form_is_refused_with_the_reason(
 def test_empty_lines_may_come_before_the_header_of_csv(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("\n\nage,action,reward\n1,a,1\n")
     assert Log.read(tmp_path / "a.csv").collect().rewards.tolist() == [1.0]
+
+
+def test_codes_with_underscores_are_texts(tmp_path: Path) -> None:
+    """Python reads 12_3 as a number, but nobody means 123 by it."""
+    file = tmp_path / "log.csv"
+    rows = [f"{'12_3' if i % 2 else '45_6'},{'ab'[i % 2]},{i % 2},0.5" for i in range(20)]
+    file.write_text("\n".join(["code,action,reward,propensity", *rows]) + "\n")
+    assert Log.read(file).schema.columns == ("code=12_3", "code=45_6", "code is missing")

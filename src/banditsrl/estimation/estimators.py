@@ -133,7 +133,7 @@ def use_tempered(found: Estimate, values: Floats, pair: Sequence[TargetTerms]) -
     """Return an estimate, or the tempered one within the same interval, if it has one.
 
     Args:
-        found: The estimate with all weight.
+        found: The estimate with full weights.
         values: Its terms.
         pair: The rounds of the target, and of the target that is subtracted, if there is one.
     """

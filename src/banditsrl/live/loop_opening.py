@@ -11,7 +11,7 @@ from banditsrl.live.log_reader import iterate_changes, read_position
 from banditsrl.live.loop_config import LoopConfig, read_config
 from banditsrl.live.programs import Programs, computed
 from banditsrl.live_store.decision_rows import write_json_in_order
-from banditsrl.live_store.loop_store import LoopStore
+from banditsrl.live_store.loop_store import LoopStore, take_loop
 from banditsrl.live_store.state_bytes import describe_build
 from banditsrl.registry import guess_at
 
@@ -76,7 +76,7 @@ def find_config(store: LoopStore, name: str | None, *, argument: str = "name") -
 def count_opening(store: LoopStore, loop: str, replica: int, now: float) -> int:
     """Note that a replica opens a loop, and return how often it has; its draws depend on that."""
     with store.write() as cursor:
-        cursor.execute(f"SELECT name FROM loops WHERE name = ?{cursor.for_update}", (loop,))  # noqa: S608
+        take_loop(cursor, loop)
         found = cursor.execute(
             "SELECT MAX(opening) FROM openings WHERE loop = ? AND replica = ?", (loop, replica)
         )

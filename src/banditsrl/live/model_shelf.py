@@ -18,7 +18,7 @@ from banditsrl.live.loop_changes import end_training, is_last_training
 from banditsrl.live.programs import Programs
 from banditsrl.live_store.decision_rows import write_json
 from banditsrl.live_store.ledger import Ledger
-from banditsrl.live_store.loop_store import LoopStore
+from banditsrl.live_store.loop_store import LoopStore, take_loop
 from banditsrl.live_store.state_bytes import (
     describe_build,
     digest_settings,
@@ -99,6 +99,7 @@ class ModelShelf:
         kept = self.save_state(pack_state(fold.state))
         values = (describe_build(), self.settings, write_json(header), kept)
         with self._store.write() as cursor:
+            take_loop(cursor, self._loop)
             check_parts(cursor, self._loop, kept)
             erased = find_erasure(cursor, self._loop)
             cursor.execute(

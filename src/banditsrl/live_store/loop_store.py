@@ -55,3 +55,8 @@ class LoopStore(Protocol):
 
     def close(self) -> None:
         """Close all connections and give up being the learner."""
+
+
+def take_loop(cursor: Cursor, loop: str) -> None:
+    """Wait until no other transaction holds the row of the loop, and hold it."""
+    cursor.execute(f"SELECT name FROM loops WHERE name = ?{cursor.for_update}", (loop,))  # noqa: S608

@@ -92,7 +92,7 @@ class ConnectionDesk:
         size: Most connections that are in use at a time.
     """
 
-    def __init__(self, url: str, size: int = LARGEST_POOL) -> None:
+    def __init__(self, url: str, size: int) -> None:
         self._url, self.name = url, describe_url(url)
         self._idle: list[Connection] = []
         self._free = threading.BoundedSemaphore(size)

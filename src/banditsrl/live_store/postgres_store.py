@@ -52,8 +52,7 @@ FIND_TRANSACTION = """INSERT INTO writers (writer, transactions, seen) VALUES (?
 CHANNEL = "banditsrl"
 
 BROWSERS = 4
-"""Connections for what people read. It can take long, and neither deciding with an id nor learning
-waits for it."""
+"""Connections for what people read, which may take long; neither deciding nor learning waits."""
 
 OUTCOME_SECONDS = 5.0
 """How long to look for the outcome of a commit whose answer was lost."""

@@ -9,7 +9,7 @@ next snapshot.
 import secrets
 
 from banditsrl.errors import StoreUnavailable
-from banditsrl.live_store.loop_store import Cursor, LoopStore
+from banditsrl.live_store.loop_store import Cursor, LoopStore, take_loop
 
 PART_BYTES = 2**19
 """Size of a part; a state that is not larger is kept in its own row."""
@@ -59,8 +59,9 @@ def load_parts(cursor: Cursor, loop: str, kept: bytes) -> bytes:
 def remove_unused_parts(store: LoopStore, loop: str) -> None:
     """Remove the parts of states that no model and no snapshot refers to.
 
-    Each part is removed in a transaction of its own: what is removed is also overwritten, and a
-    decision would have to wait for that.
+    Each part is removed in a transaction of its own, since SQLite overwrites what is removed, and a
+    decision would wait for all of it. The row of the loop is taken first, as by everything that
+    refers to a state: what has come into use meanwhile is then seen.
     """
     with store.read() as cursor:
         found = cursor.execute(
@@ -71,6 +72,7 @@ def remove_unused_parts(store: LoopStore, loop: str) -> None:
         if name in used:
             continue
         with store.write() as cursor:
+            take_loop(cursor, loop)
             if name not in _find_used(cursor, loop):  # it may have come into use meanwhile
                 cursor.execute(
                     "DELETE FROM state_parts WHERE loop = ? AND name = ? AND part = ?",

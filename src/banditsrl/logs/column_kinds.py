@@ -79,10 +79,10 @@ class ColumnFinder:
         tell = _tell_text if is_text else _tell_kind
         known = kinds - {"nothing"}
         if len(known) == 1:
-            self._counts[next(iter(known))] += len(values)
+            self._counts[next(iter(known))] += len(values) - values.count(None)
         elif known:
             self._counts.update(map(tell, values))
-        for kind in known - {*self._kinds}:
+        for kind in sorted(known - {*self._kinds}):
             at = next(at for at, value in enumerate(values) if tell(value) == kind)
             self._kinds[kind] = (rows[at], values[at])
 
@@ -103,7 +103,7 @@ class ColumnFinder:
         """
         kinds = set(self._kinds)
         if skip_bad and len(kinds) > 1:
-            kinds = {max(kinds, key=lambda kind: self._counts[kind])}
+            kinds = {max(self._kinds, key=lambda kind: self._counts[kind])}
         if self._as_category or kinds == {"text"}:
             return self._category(source)
         if len(kinds) > 1 or not kinds <= {"number", "flag"}:
@@ -148,7 +148,7 @@ def _tell_text(text: str | None) -> str:
     if text in TEXT_FLAGS:
         return "flag"
     try:
-        float(text)
+        read_number(text)
     except ValueError:
         return "text"
     return "number"

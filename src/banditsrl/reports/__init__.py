@@ -1,4 +1,4 @@
-"""Reports read stored results and nothing else: the page, its figures, and the doctor."""
+"""What came of stored runs? The page and its figures; also the doctor's `examine`, as before."""
 
 from banditsrl.doctor.doctor import Examination, examine
 from banditsrl.reports.matplotlib_plots import draw, save
