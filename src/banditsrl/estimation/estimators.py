@@ -125,7 +125,9 @@ def estimator_terms(
     entry = ESTIMATORS[name]
     found = entry.terms if interval == "student" else entry.independent
     if found is None:
-        raise InvalidArgument(f"interval must be student for {name}, which is a ratio.")
+        raise InvalidArgument(
+            f"interval must be student for {name}, which is a ratio, got {interval}."
+        )
     return found(terms, weight_limit(name, terms, limit))
 
 
@@ -133,7 +135,7 @@ def use_tempered(found: Estimate, values: Floats, pair: Sequence[TargetTerms]) -
     """Return an estimate, or the tempered one within the same interval, if it has one.
 
     Args:
-        found: The estimate with all weight.
+        found: The estimate with full weights.
         values: Its terms.
         pair: The rounds of the target, and of the target that is subtracted, if there is one.
     """

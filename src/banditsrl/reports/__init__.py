@@ -1,4 +1,4 @@
-"""Reports read stored results and nothing else: the page, its figures, and the doctor."""
+"""What came of stored runs or of an evaluation: the page, its figures, and findings in words."""
 
 from banditsrl.doctor.doctor import Examination, examine
 from banditsrl.reports.matplotlib_plots import draw, save
