@@ -58,7 +58,7 @@ class BoundExceeded(UserWarning):
 
 
 class TooFewSteps(UserWarning):
-    """A policy cannot do on this problem, within the horizon, what it is made for."""
+    """The horizon is too short for a policy to do what it is made for on this problem."""
 
 
 class LoopError(BanditSRLError):

@@ -11,7 +11,7 @@ from banditsrl.errors import InvalidArgument, UnknownName
 T = TypeVar("T")
 
 SAME_WORD, SIMILAR = 0.8, 0.6
-"""Similarity of a word with a slip of the keyboard, and the least for which a guess is offered."""
+"""Least similarity of a mistyped name to the right one, and of a word to a name that is offered."""
 
 MAX_GUESSES = 4
 """Most names that are offered for a word that begins several of them."""

@@ -103,7 +103,7 @@ def _is_traced(key: Any) -> bool:
         (Mutating(), r"Mutating must not change the state it is given"),
         (Growing(), "Growing must return from learn a state of the structure"),
         (Uncompilable(), "Uncompilable fails the check 'compiles': ConcretizationTypeError"),
-        (TwoFaced(), "TwoFaced must choose alike compiled for many seeds and one by one"),
+        (TwoFaced(), "TwoFaced must make the same choices compiled for many seeds as for one seed"),
         (object(), "object must have a method init"),
     ],
 )
@@ -300,5 +300,5 @@ def test_defects_of_act_and_learn_are_reported_together() -> None:
         banditsrl.check_policy(Wrong(), "vardim-realizable")
     act, learn = caught.value.defects
     assert act == "Wrong.act must return a banditsrl.Choice, got int."
-    assert learn.endswith("init gave it, got str.")
+    assert learn.endswith("that init gave, got str.")
     assert "check_policy" not in str(caught.value)

@@ -81,7 +81,8 @@ def test_an_embedding_that_is_not_finite_is_refused() -> None:
     given = banditsrl.representations.Mapped(
         lambda context: jnp.full((2, 1), jnp.inf) * context[0], n_actions=2, dim=1
     )
-    with pytest.raises(ContractViolation, match="finite embeddings, not so representation 0"):
+    message = "finite embeddings, got NaN or infinity from representation 0"
+    with pytest.raises(ContractViolation, match=message):
         banditsrl.check_problem(make_own(representations=(given,)))
 
 

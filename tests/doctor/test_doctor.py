@@ -220,7 +220,7 @@ PHI = [[1.0, 2.0], [3.0, 4.0]]
         ),
         (
             {"action": [0], "reward": [1.0], "phi_a": [[[1.0, float("nan")], [3.0, 4.0]]]},
-            "phi_a must be finite, got another value in row 0",
+            "phi_a must be finite, got a missing or infinite value in row 0",
         ),
         ({"action": [0], "reward": [float("inf")], "phi_a": [PHI]}, "reward must be finite"),
         ({"action": [0], "reward": ["x"], "phi_a": [PHI]}, "reward must hold numbers, got String"),

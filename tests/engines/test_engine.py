@@ -13,7 +13,7 @@ from banditsrl.engines.engine import make_engine
     [
         ({"name": "slurm"}, "engine must be one of local, ray"),
         ({"name": "local", "workers": 0}, "workers must be at least 1"),
-        ({"name": "local", "address": "auto"}, "address must go with engine ray"),
+        ({"name": "local", "address": "auto"}, "address must be given with the engine ray only"),
     ],
 )
 def test_a_wrong_engine_is_refused(options: dict[str, Any], message: str) -> None:

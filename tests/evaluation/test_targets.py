@@ -165,7 +165,7 @@ def test_words_name_targets(log: Log, agent: banditsrl.Agent, tmp_path: Path) ->
         ("always:gren", UnknownName, "no action in the log named 'gren'; did you mean 'green'"),
         ("uniform:3", InvalidArgument, "target 'uniform' must stand alone, got 'uniform:3'"),
         ("learned:", InvalidArgument, "policy must be the name of a policy, got an empty text"),
-        ("learned:linucb,9", InvalidArgument, "settings must be name=value behind commas"),
+        ("learned:linucb,9", InvalidArgument, "settings must be name=value after commas"),
         ("learned:linucub", UnknownName, "no policy named 'linucub'; did you mean 'linucb'"),
         ("state:linucb", InvalidArgument, "target 'state' must be state:POLICY:FILE"),
         ("state:linucb:no.npz", StateFileError, "no.npz: cannot be read"),

@@ -216,7 +216,7 @@ def test_a_law_that_cannot_be_is_named(path: Path, laws: Any, sentence: str) -> 
         ("jsonl", '{"age": 3, "ci', "a line must be a JSON object, got text that is not JSON"),
         ("jsonl", "[1, 2]", "a line must be a JSON object, got list."),
         ("csv", "31.5,rome,true", "a line must have 6 fields, got 3."),
-        ("csv", '31.5,"rome,true,red,1,0.5', "a line must be comma-separated text, got another"),
+        ("csv", '31.5,"rome,true,red,1,0.5', "a line must be comma-separated text, got a line"),
     ],
 )
 def test_a_broken_line_is_named_or_skipped(

@@ -276,7 +276,7 @@ def test_groups_of_lines_of_cb_adf_are_read(tmp_path: Path) -> None:
         ("1:2 | a", "a label must be ACTION:COST:PROBABILITY, got '1:2'."),
         ("1 | a", "a line must have one label ACTION:COST:PROBABILITY, got 0."),
         ("0:1:0.5 | a", "an action must be a number from 1, got 0."),
-        ("1:2:0.4", "a line must have features behind |, got '1:2:0.4'."),
+        ("1:2:0.4", "a line must have features after |, got '1:2:0.4'."),
         ("1:2:0.4 | a:x", "a feature must be NAME:NUMBER, got 'a:x'."),
         ("1:2:0 | a", "propensity must be above 0 and at most 1, got 0."),
         ("1:2:nan | a", "propensity must be above 0 and at most 1, got nan."),

@@ -137,7 +137,7 @@ def test_best_in_class_takes_the_regret_bound_of_the_base_and_needs_one(
     state = end_phase(policy, draw_rounds(problem, 400))
     # far from having seen an HLS spectrum, the smallest regret bound wins: the smallest dimension
     assert int(state.representation) == 1
-    with pytest.raises(InvalidArgument, match="loss bic needs a regret bound, and the base must"):
+    with pytest.raises(InvalidArgument, match="loss bic needs a regret bound: the base must"):
         BanditSRL(problem.representations, base=banditsrl.IGW(), sigma=SIGMA, loss="bic")
 
 

@@ -228,7 +228,7 @@ def test_an_unknown_column_gives_the_nearest_one(tmp_path: Path) -> None:
 def test_make_problem_knows_names_and_files(tmp_path: Path) -> None:
     with pytest.raises(InvalidArgument, match="label must name the column that holds the class"):
         banditsrl.make_problem(written(tmp_path, CSV))
-    with pytest.raises(InvalidArgument, match=r"settings must be none .* JSON, got seed"):
+    with pytest.raises(InvalidArgument, match=r"settings must be empty .* JSON, got seed"):
         banditsrl.make_problem("somewhere.json", seed=1)
     with pytest.raises(InvalidProblem, match=r"somewhere\.json: cannot be read"):
         banditsrl.make_problem("somewhere.json")

@@ -166,7 +166,7 @@ def test_a_log_says_what_it_is(log: Log, tmp_path: Path) -> None:
 def test_requests_that_make_no_sense_are_refused(log: Log) -> None:
     with pytest.raises(InvalidArgument, match="reward_range must be given for a gate"):
         evaluate(log, "uniform", gate="better:0")
-    with pytest.raises(InvalidArgument, match="targets must be one target with a law for a gate"):
+    with pytest.raises(InvalidArgument, match="targets must be exactly one target, and not"):
         evaluate(log, ["uniform", "logged"], gate="better:0", reward_range=(0, 1))
     with pytest.raises(InvalidArgument, match="estimators must be one of ips"):
         evaluate(log, "uniform", estimators=["best"])

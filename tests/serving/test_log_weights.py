@@ -47,13 +47,13 @@ def test_a_thinned_log_keeps_each_row_with_a_probability_in_proportion_to_its_we
 def test_sentences_say_what_bias_remains() -> None:
     assert weigh("none").note == (
         "All 6 logged rounds count once: predictions are biased if the logging policy used what "
-        "the contexts do not contain, and fit best where it liked the action. Actions that were "
-        "never played, about which nothing was learned: 3."
+        "the contexts do not contain, and fit best where it preferred the action. Actions that "
+        "were never played, about which nothing was learned: 3."
     )
     thinned = weigh("thinned")
     assert thinned.note == (
         f"Of 6 logged rounds {len(thinned.places)} were kept, as if actions had been played "
-        "evenly. The weights of 1 rounds (16.7%) were cut to 5: there the bias of the logging "
+        "evenly. The weights of 1 of 6 rounds (16.7%) were cut to 5: there the bias of the logging "
         "policy remains in part. Actions that were never played, about which nothing was learned: "
         "3."
     )

@@ -126,5 +126,5 @@ def test_a_spent_budget_leaves_a_smaller_bound_that_still_holds(monkeypatch):
 
 def test_features_of_another_problem_are_refused():
     problem, _ = random_instance(9, dim=2)
-    with pytest.raises(InvalidArgument, match=r"features must have shape \(4, 3, 'dim'\).*got"):
+    with pytest.raises(InvalidArgument, match=r"features must have shape \(4, 3, dim\) .*got"):
         bound_misspecification(problem, np.ones((4, 2, 2)))

@@ -1,4 +1,4 @@
-"""Which commands tell what there is? `list`, `show` for one name, and `data` for the tables."""
+"""Which commands say what is available? `list`, `show` for one name, and `data` for the tables."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -32,7 +32,7 @@ KINDS: Registry[tuple[Registry[Any], Describe]] = Registry("list")
 
 
 def add_catalogue_commands(app: typer.Typer) -> None:
-    """Add the commands that tell what there is."""
+    """Add the commands that say what is available."""
     app.command("list")(list_names)
     app.command("show")(show)
     app.command("data")(data)

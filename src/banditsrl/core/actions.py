@@ -41,8 +41,8 @@ def uniform_over(chosen: Array) -> Array:
 def maximisers(values: Array) -> Array:
     """Return which actions attain the maximum of values (A,), up to rounding.
 
-    XLA may compute a value once for the maximum and again for the comparison, with another last
-    bit: without slack no action might attain it.
+    XLA may compute a value once for the maximum and again for the comparison, and these may differ
+    in the last bit. Without slack it could happen that no action attains the maximum.
     """
     size = jnp.where(jnp.isfinite(values), jnp.abs(values), 0.0).max()
     return values >= values.max() - ROUNDING * size

@@ -23,7 +23,7 @@ from banditsrl.numerics.draws import key_words
 PMF_TOLERANCE = 1e-6
 """Slack on the sum of a pmf: policies may work in float32."""
 
-SAME_STRUCTURE = "must return from learn a state of the structure, shapes and dtypes init gave it"
+SAME_STRUCTURE = "must return from learn a state of the structure, shapes and dtypes that init gave"
 
 
 class ContractCase(NamedTuple):
@@ -62,7 +62,7 @@ def _check_same_choice(case: ContractCase) -> None:
     require(
         _same(case.first, later),
         case.policy,
-        "must keep nothing outside its state: its first choice is another one after some rounds",
+        "must keep nothing outside its state: its first choice has changed after some rounds",
     )
 
 
@@ -134,7 +134,11 @@ def _check_state_file(case: ContractCase) -> None:
         loaded = load_state(path, case.policy)
     expected = case.policy.act(case.state, case.context, case.mask, case.key)
     found = case.policy.act(loaded, case.context, case.mask, case.key)
-    require(_same(expected, found), case.policy, "must choose alike from a saved and loaded state")
+    require(
+        _same(expected, found),
+        case.policy,
+        "must make the same choice from its state once that was saved and loaded",
+    )
 
 
 def _check_compiles(case: ContractCase) -> None:
@@ -148,7 +152,8 @@ def _check_maps(case: ContractCase) -> None:
     together, _ = mapped(case.state, case.context, case.mask, keys)
     single = [case.policy.act(case.state, case.context, case.mask, key).action for key in keys]
     same = [int(a) for a in together.action] == [int(a) for a in single]
-    require(same, case.policy, "must choose alike compiled for many seeds and one by one")
+    rule = "must make the same choices compiled for many seeds as for one seed at a time"
+    require(same, case.policy, rule)
 
 
 def _step(case: ContractCase) -> Callable[[State, Context, Array, Array], tuple[Choice, State]]:

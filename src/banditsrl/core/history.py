@@ -84,9 +84,9 @@ def append_round(
 def write_rounds(
     history: History, first: Any, contexts: Context, actions: Any, rewards: Any, certified: Any
 ) -> History:
-    """Return the history with k rounds written behind its first `first` rounds.
+    """Return the history with k rounds written after its first `first` rounds.
 
-    Every argument has k along its first axis. Axes behind it, such as one for seeds, pass through.
+    Every argument has k along its first axis. Axes after it, such as one for seeds, pass through.
     """
 
     def write(buffer: Array, values: Any) -> Array:
@@ -138,7 +138,7 @@ def skip_rounds(history: History, first: Any) -> History:
 
 
 def read_block(history: History, first: Any) -> History:
-    """Return the block of rounds behind the first `first` rounds; it may be partly empty."""
+    """Return the block of rounds after the first `first` rounds; it may be partly empty."""
 
     def cut(buffer: Array) -> Array:
         return jax.lax.dynamic_slice_in_dim(buffer, first, BLOCK)
@@ -149,7 +149,7 @@ def read_block(history: History, first: Any) -> History:
 
 
 def write_block(history: History, first: Any, block: History) -> History:
-    """Return the history with a whole block written behind its first `first` rounds."""
+    """Return the history with a whole block written after its first `first` rounds."""
     contexts, actions, rewards, certified, n = block
     written = write_rounds(history, first, contexts, actions, rewards, certified)
     return written._replace(n=(n + first).astype(history.n.dtype))

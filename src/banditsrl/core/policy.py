@@ -180,7 +180,7 @@ class Policy(eqx.Module, Generic[StateT], metaclass=DescribedMeta):
 
     @property
     def padding(self) -> Padding | None:
-        """Where the state is padded, if what is in use changes at phase ends only, or None."""
+        """What part of the state is padding, if it changes at phase ends only; otherwise None."""
         return None
 
     @property

@@ -87,7 +87,7 @@ class Problem(Task):
         return self.contexts(key, n)
 
     def anonymous(self) -> "Problem":
-        """Return this problem without what no round looks at, such as its name.
+        """Return this problem without the parts that no round uses, such as its name.
 
         Programs are compiled for the structure of a problem, so anonymous problems of one size
         share their programs. By default the problem itself is returned.

@@ -177,7 +177,11 @@ def _check_embeddings(case: ProblemCase) -> None:
             f"must have embeddings of shape {wanted}, got {phi.shape[1:]} from representation {k}",
         )
         finite = bool(np.isfinite(phi).all())
-        _require(finite, case.problem, f"must have finite embeddings, not so representation {k}")
+        _require(
+            finite,
+            case.problem,
+            f"must have finite embeddings, got NaN or infinity from representation {k}",
+        )
 
 
 def _are_equal(one: Context, other: Context) -> bool:

@@ -1,4 +1,4 @@
-"""How does a column of a table become numbers? By its type; what would be a guess is refused.
+"""How does a column of a table become numbers? By its type; anything unclear is refused.
 
 | column | becomes |
 |---|---|

@@ -1,4 +1,4 @@
-"""How wide is a 95% interval of a mean? By Student's t, which is honest about few seeds."""
+"""How wide is a 95% interval of a mean? By Student's t, which is right for few seeds, too."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""How does an object introduce itself? With a title, a few rows and some sentences.
+"""How is an object summarised? With a title, a few rows and some sentences.
 
 A `Summary` prints as aligned text and shows as a table in a notebook.
 """

@@ -23,8 +23,8 @@ def write_advice(verdicts: Sequence[CandidateVerdict], *, estimated: bool) -> st
     if best.realizable is False:
         return (
             f"No candidate explains the rewards. {best.name} comes nearest, but do not trust its "
-            "certificates: the test cannot tell its errors from knowledge. Look for better "
-            "features first."
+            "certificates: they hold only for a candidate that explains the rewards. Look for "
+            "better features first."
         )
     caveat = ", as far as the data show" if estimated else ""
     fits = "may explain the rewards (the log cannot tell)"

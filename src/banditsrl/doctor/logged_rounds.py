@@ -130,7 +130,9 @@ def _read_embedding(column: "pl.Series", path: Path) -> NDArray[np.float64]:
     table = flat.reshape(len(lists), int(lists.list.len()[0]), -1)
     if not np.isfinite(table).all():
         row = int(np.argwhere(~np.isfinite(table))[0][0])
-        raise InvalidArgument(f"{where} must be finite, got another value in row {row}.")
+        raise InvalidArgument(
+            f"{where} must be finite, got a missing or infinite value in row {row}."
+        )
     return np.asarray(table, dtype=np.float64)
 
 

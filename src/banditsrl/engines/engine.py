@@ -45,6 +45,6 @@ def make_engine(name: str, *, workers: int | None, address: str | None, n_jobs: 
     if name != "local":
         raise InvalidArgument(f"engine must be one of {', '.join(ENGINES)}, got {name!r}.")
     if address is not None:
-        raise InvalidArgument(f"address must go with engine ray, got {address!r}.")
+        raise InvalidArgument(f"address must be given with the engine ray only, got {address!r}.")
     n_workers = min(workers or count_cores(), n_jobs)
     return Processes(n_workers) if n_workers > 1 else InProcess()

@@ -105,7 +105,7 @@ class Meter:
         return self.jobs[run].n_steps if run in self.outcomes else self._steps.get(run, 0)
 
     def _measure_share(self, steps: Mapping[str, int]) -> float:
-        """Return the share of the work in these steps; expected times are corrected by measured.
+        """Return the share of the work in these steps; measured times correct expected ones.
 
         The correction of a run is the one of its own cell, or else that of all finished runs.
         """

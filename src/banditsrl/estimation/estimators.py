@@ -125,7 +125,9 @@ def estimator_terms(
     entry = ESTIMATORS[name]
     found = entry.terms if interval == "student" else entry.independent
     if found is None:
-        raise InvalidArgument(f"interval must be student for {name}, which is a ratio.")
+        raise InvalidArgument(
+            f"interval must be student for {name}, which is a ratio, got {interval}."
+        )
     return found(terms, weight_limit(name, terms, limit))
 
 

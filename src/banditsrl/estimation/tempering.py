@@ -1,18 +1,18 @@
 """How can doubly robust trust large weights less, and stay right if its model is wrong?
 
 A weight w = pi(a | x) / p is large where the propensity p is small, and a few such rounds decide
-how large the error is. Tempered weights are w sqrt(p): actions still count by how often the target
-plays them, but those that the log hardly ever shows count less. With them the
+how large the error is. Tempered weights are w sqrt(p): rounds still count as often as the target
+plays them, but those that the log hardly ever shows are not blown up as much. With them the
 residuals of the model are averaged over other rounds than those of the target, so the estimate has
 a bias if the model misses more where the log is thin. The log shows that bias: it is the difference
 D of the estimate with full weights and the tempered one, with a standard error s. The estimate is
 
     tempered + (1 - 4 s^2 / D^2)+ D.
 
-It is tempered while D is within two standard errors of zero, and returns to full weights as D is
-told from zero. A bias that does not vanish is told in the end, so that what is true of full weights
-in the limit is true of this, too. Nothing is tempered unless that lowers the variance, as it does
-not if all propensities are equal.
+It is the tempered one while D is within two standard errors of zero, and approaches the one with
+full weights as D becomes significant. A bias that does not vanish becomes significant in the end,
+so in the limit this estimate is as right as the one with full weights. Nothing is tempered unless
+that lowers the variance; if all propensities are equal, it does not.
 """
 
 import numpy as np

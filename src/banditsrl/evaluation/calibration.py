@@ -62,7 +62,7 @@ class PropensityFit:
         log_evidence: Logarithm of the averaged capital; the test rejects above log(1 / level).
         group: Group of rounds with the strongest evidence; empty if that is the whole log.
         action: Index of the action with the strongest evidence, or -1.
-        expected: Plays of it in this group that the propensities say ("law"), or rounds of the
+        expected: Plays of it in this group that the propensities predict ("law"), or rounds of the
             group in which it could be played ("played").
         observed: Plays that there were, or the rounds that they stand for, sum of 1 / p.
     """
@@ -82,10 +82,10 @@ class PropensityFit:
 
     @property
     def contradicted(self) -> bool:
-        """Whether the propensities are wrong for sure, and not zero now and then without a word.
+        """Whether the propensities are certainly wrong.
 
         If only the propensity of the played action is logged, an action that is played too seldom
-        may have been impossible in some rounds, which the log does not say.
+        may also have been impossible in some rounds, which the log does not say.
         """
         return self.rejected and (self.tested == "law" or self.observed > self.expected)
 

@@ -1,8 +1,8 @@
 """What would each target have earned on a log, and how good is the log for it?
 
 One pass over the log collects the terms of all targets and the quality of the log together. A
-number is given only where one can be: a target is refused if the log could not play what it wants,
-and a log without propensities leaves only the direct method, with a warning.
+number is given only where one can be: a target is refused if it plays what could not be played in
+the log, and a log without propensities leaves only the direct method, with a warning.
 """
 
 from collections.abc import Sequence

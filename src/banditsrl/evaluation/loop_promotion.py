@@ -45,7 +45,7 @@ class LoopVerdict(NamedTuple):
     verdict: GateVerdict
     version: int
     current: int
-    first: int  # position behind which rounds count
+    first: int  # position after which rounds count
     end: int  # position up to which they count
     last: int  # position of the log when it was read
     unsupported: float  # share of the candidate's play on actions that could not be played
@@ -115,8 +115,9 @@ def _find_start(store: LoopStore, config: LoopConfig, version: int, current: int
 def _find_end(store: LoopStore, config: LoopConfig, first: int, last: int) -> int:
     """Return the position before the first round that still waits for its reward.
 
-    Rewards may come sooner than their absence is known, so that rounds which are settled early
-    would flatter. Where a loop waits for ever, there is no such end.
+    A reward may come at once, but that none comes is known only after the wait. Rounds that are
+    settled early would therefore have rewards that are too good. A loop that waits for ever has no
+    such end.
     """
     if config.reward.wait is None:
         return last

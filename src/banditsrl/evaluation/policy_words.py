@@ -14,7 +14,7 @@ def read_policy(words: str, schema: LogSchema) -> Policy[Any]:
     """Return a policy for the columns and actions of a log.
 
     Args:
-        words: The name of a policy, and settings behind commas: ``tree-egreedy,epsilon=0.05``.
+        words: The name of a policy, and settings after commas: ``tree-egreedy,epsilon=0.05``.
         schema: What the rounds of the log have in common.
 
     Example:
@@ -35,7 +35,7 @@ def _read_setting(words: str, text: str) -> tuple[str, Any]:
     """Return the name and the value of a setting; a value is JSON, or else plain text."""
     name, found, value = text.partition("=")
     if not found or not name:
-        raise InvalidArgument(f"settings must be name=value behind commas, got {words!r}.")
+        raise InvalidArgument(f"settings must be name=value after commas, got {words!r}.")
     try:
         return name.strip(), json.loads(value)
     except json.JSONDecodeError:

@@ -79,7 +79,7 @@ def _refuse_target(quality: "LogQuality", overlap: TargetOverlap) -> str | None:
 
 
 def _refuse_weights(overlap: TargetOverlap) -> str:
-    """Return why a mean weight far from one leaves nothing to say."""
+    """Return why no number can be given if the mean weight is far from one."""
     name, mean = overlap.target, overlap.mean_weight
     if mean == 0.0:
         return f"No round of the log plays what {name} plays, so the log says nothing about it."
@@ -109,7 +109,7 @@ def describe_weights(overlap: TargetOverlap) -> str | None:
         return None
     return (
         f"The weights of {overlap.target} average {overlap.mean_weight:.3f} and not one: "
-        "propensities are wrong, or actions that it wants could not be played."
+        "propensities are wrong, or actions that it plays could not be played."
     )
 
 
@@ -152,9 +152,9 @@ def describe_fit(quality: "LogQuality") -> str | None:
         )
     cause = "too small" if fit.observed > fit.expected else "too large, or sometimes zero"
     return (
-        f"The propensities do not fit the plays: by its propensities {name} stands for "
-        f"{fit.observed:,.0f} rounds{where} and could be played in {fit.expected:,.0f}, so they "
-        f"are {cause} ({proof})."
+        f"The propensities do not fit the plays: if each play of {name} counts as one over its "
+        f"propensity, its plays make {fit.observed:,.0f} rounds{where}, but it could be played in "
+        f"{fit.expected:,.0f}, so the propensities are {cause} ({proof})."
     )
 
 

@@ -15,7 +15,7 @@ rows of a log (`replay_rounds`). Two estimates of the mean reward of this life a
   All rows count, not only accepted ones, and the rate may follow a quantile of the ratios (DR-ns of
   Dudik, Erhan, Langford and Li, 2012; `acceptance_rates`). A row is visited before the policy has
   learned it, so R_k is right on average whatever q is. What bias there is comes from cut ratios:
-  the policy then learns from too few of the actions that it likes.
+  the policy then learns from too few of the actions that it prefers.
 
 Both are about the first N rounds of the policy's life, N being the number of accepted rows: a
 policy that still learns earns more later. Intervals are about the life that was replayed; another

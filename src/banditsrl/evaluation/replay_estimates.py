@@ -45,8 +45,8 @@ class ReplayEstimate:
         n_accepted: Number of rounds that the policy has lived.
         n: Number of rows of the log.
         rate: Rate of acceptance at the last row.
-        cut_share: Share of rows that should have been accepted more often than always. If it is not
-            zero, the policy has learned from too few of the actions that it likes.
+        cut_share: Share of rows whose acceptance probability was above 1 and was cut. If it is not
+            zero, the policy has learned from too few of the actions that it prefers.
         curve: Mean rewards over the life.
         state: State of the policy after the last row.
     """

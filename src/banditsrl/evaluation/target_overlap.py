@@ -1,7 +1,7 @@
-"""Does a log try what a target wants to play? Weights, and the share that was never tried.
+"""Does a log try what a target would play? Weights, and the share that was never tried.
 
 A round weighs w = pi(a) / p, the target's probability of the played action over the logged one.
-If the log tries everything that the target wants, the weights average one; a few huge weights mean
+If the log tries everything that the target plays, the weights average one; a few huge weights mean
 that a few rounds decide the estimate. The effective sample size (sum w)^2 / sum w^2 says how many
 rounds of the target's own the log is worth.
 """
@@ -25,7 +25,7 @@ HEAVY = 0.01
 """Share of the rounds that are called the heaviest ones."""
 
 UNSUPPORTED_LIMIT = 0.01
-"""A number is refused if the target wants what could not be played in a larger share of rounds."""
+"""A number is refused if the target plays what could not be played in a larger share of rounds."""
 
 FAR_FROM_ONE = 4.0
 """Standard errors by which a mean weight may differ from one before it is called wrong."""
@@ -103,7 +103,7 @@ class TargetOverlap:
 
 
 class OverlapTally:
-    """Adds up what a target wants, in the whole log and in every segment."""
+    """Adds up what a target plays, in the whole log and in every segment."""
 
     def __init__(self, target: str, n_actions: int, n_segments: int) -> None:
         self._target, self._n = target, 0

@@ -1,4 +1,4 @@
-"""Which index has an action of another library? Its place in a list that is given, or that grows.
+"""What is the index of an action of another library? Its place in a list that is given, or grows.
 
 An action is a number, a word, a tuple of numbers and words, or a dictionary. It counts by its value
 alone: a policy learns about each action separately. Actions that are not in the list are added in

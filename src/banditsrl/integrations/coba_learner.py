@@ -126,7 +126,7 @@ class CobaLearner:
         """Return the indices of the actions of a round, and the vector of its context."""
         _refuse_batch(context)
         _refuse_batch(actions)
-        indices = self._actions.find(actions)  # first: what is no round must not fix the columns
+        indices = self._actions.find(actions)  # first, so that a bad round does not fix the columns
         return indices, self._columns.encode(context)
 
     def _start(self, vector: NDArray[np.float64]) -> Agent:

@@ -54,13 +54,14 @@ def _play_round(environment: Any, seed: int) -> tuple[NDArray[np.float64], list[
         if first is not None and not np.array_equal(first, context):
             raise InvalidProblem(
                 "environment must show the same observation when it is reset with the same seed, "
-                f"not so with seed {seed}."
+                f"got a different one with seed {seed}."
             )
         first = context
         _, reward, terminated, truncated, _ = environment.step(action)
         if not (terminated or truncated):
             raise InvalidProblem(
-                f"environment must end after one step, got an episode that goes on, seed {seed}."
+                "environment must end after one step, got an episode that goes on "
+                f"with seed {seed}."
             )
         earned.append(float(reward))
     return context, earned

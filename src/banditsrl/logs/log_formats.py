@@ -1,4 +1,4 @@
-"""Which format has a log? Its ending, its first line or its columns tell, unless it is given."""
+"""Which format does a log have? If it is not given, its ending, first line or columns tell."""
 
 from collections.abc import Callable
 from pathlib import Path

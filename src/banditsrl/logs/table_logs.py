@@ -204,7 +204,7 @@ def _split_line(line: bytes, width: int | None) -> tuple[list[str], str | None]:
         (fields,) = csv.reader([line.decode()], strict=True)
     except (ValueError, csv.Error) as error:
         reason = "it is not UTF-8" if isinstance(error, ValueError) else str(error)
-        return nothing, f"a line must be comma-separated text, got another one ({reason})."
+        return nothing, f"a line must be comma-separated text, got a line that is not ({reason})."
     if width is not None and len(fields) != width:
         return nothing, f"a line must have {width} fields, got {len(fields)}."
     return fields, None

@@ -140,7 +140,7 @@ def _split_example(text: str) -> tuple[list[str], str | None, dict[str, float]]:
     """Return the words before the features, the tag, and the features with their values."""
     head, bar, rest = text.partition("|")
     if not bar:
-        raise InvalidArgument(f"a line must have features behind |, got {text.strip()[:50]!r}.")
+        raise InvalidArgument(f"a line must have features after |, got {text.strip()[:50]!r}.")
     words = head.split()
     tag = None
     if words and words[-1].startswith("'"):

@@ -6,7 +6,7 @@ runs over the seeds and fills the vector registers, which is four times as fast.
 
 `map_over_seeds` runs a function for all seeds, whose arrays carry the seeds along their last axis.
 Whatever is inside is plain code for one seed. A few functions of `linear/` and of this room are
-also marked with `seeds_last`: `jax.vmap` then hands them arrays that have the seeds behind all
+also marked with `seeds_last`: `jax.vmap` then hands them arrays that have the seeds after all
 other axes, in memory too. Only a function that indexes and reduces leading axes may be marked, and
 nothing outside these two rooms is.
 """

@@ -106,7 +106,7 @@ class BanditSRL(PolicyAroundBase[BanditSRLState]):
         loss = self._loss
         if isinstance(loss, BestInClass) and loss.regret is None:
             raise InvalidArgument(
-                "loss bic needs a regret bound, and the base must have worst_case_regret, got none."
+                "The loss bic needs a regret bound: the base must have worst_case_regret, got none."
             )
 
     # One round.

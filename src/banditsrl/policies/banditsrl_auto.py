@@ -22,7 +22,7 @@ fitted to half of the rounds (`selection.twin_networks`). A round is certified i
   random play loses. The errors are those of the ridge regression, of the twins, whose disagreement
   shows them whatever the model, and of the few rounds nearby in which an action was played
   (`selection.twin_certificate`).
-- all five together name the same action, and optimism would play it too.
+- the mixture of all five prefers the same action, and optimism would play it too.
 - the context is familiar: its values, and pairs of them, occurred in the rounds that the predictors
   were fitted to, and have not become much more frequent since (`selection.familiarity`).
 

@@ -1,4 +1,4 @@
-"""What do policies share that fit a model to the whole history at the end of each phase?"""
+"""What do policies have in common that fit a model to all rounds at the end of each phase?"""
 
 from typing import TypeVar
 

@@ -39,7 +39,7 @@ class LinTS(RidgePolicy):
 
     `Choice.pmf` is an estimate: the mean, over `draws` further parameters and the one that was
     played, of the probability of each action along one line through that parameter (see the top of
-    this file). It is unbiased as long as one does not look at which action was played. Given that
+    this file). It is unbiased if one does not condition on the action that was played. Given that
     an action was played, the draw that made it win is among them, so that the estimate for this
     action is too large on average, by less than 1 / (`draws` + 1); more draws make that smaller.
     Actions that are equally good under a drawn parameter, such as actions with the same embedding,

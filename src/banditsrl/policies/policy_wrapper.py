@@ -1,7 +1,7 @@
 """Which settings does a watched policy have, and what does it take over from the policy inside?
 
-`PolicyAroundPolicy` declares the settings of audits and of the test for changes, and answers for
-the policy inside whatever does not concern them. `Watched` plays the rounds.
+`PolicyAroundPolicy` declares the settings of audits and of the test for changes; its other members
+are those of the policy inside. `Watched` plays the rounds.
 """
 
 from dataclasses import KW_ONLY
@@ -82,7 +82,7 @@ class PolicyAroundPolicy(Policy[StateT]):
 
     @property
     def longest_phase(self) -> int | None:
-        """Short, if the policy may start afresh; `refresh` then decides what is due."""
+        """`LONGEST_PHASE` if there may be alarms; `refresh` decides which phase ends are due."""
         return LONGEST_PHASE if self.drift else self.inner.longest_phase
 
     @property

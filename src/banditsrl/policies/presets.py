@@ -1,7 +1,7 @@
 """Which settings belong together? Named presets of the policies with networks.
 
 `paper` has the settings of the table in the paper's appendix. `default` is one set of settings for
-every problem. It was chosen by hand among a dozen, for low regret in ten thousand steps of wheel
+every problem. It was chosen by hand from a dozen, for low regret in ten thousand steps of wheel
 and magic with epsilon-greedy, on seeds 0 to 5. Settings that are given by name override a preset.
 Linear policies have no presets; their defaults are those of the paper.
 """

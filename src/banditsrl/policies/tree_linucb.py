@@ -11,7 +11,7 @@ action was played rarely. The index of an action is
 
     f_a(x) + psi . theta_a + ucb_scale s ||psi||_{V_a^-1},
 
-where theta_a fits what the trees leave over and s is the standard deviation of the rewards so far.
+where theta_a fits the residuals of the trees and s is the standard deviation of the rewards so far.
 The trees and the statistics use the same rounds, so the width is a heuristic.
 """
 
@@ -55,7 +55,7 @@ class TreeLinUCBState(NamedTuple):
     """State of TreeLinUCB."""
 
     weights: TreeWeights
-    blocks: Blocks  # of the coarse leaves, from what the trees leave over
+    blocks: Blocks  # of the coarse leaves, from the residuals of the trees
     deviation: Array  # () of the rewards; 1 before the first phase ends
 
 
@@ -127,7 +127,7 @@ class TreeLinUCB(FittedPolicy[TreeLinUCBState]):
         reward: ArrayLike,
         certified: ArrayLike = False,
     ) -> TreeLinUCBState:
-        """Add what the trees leave over of the reward to the block of the action."""
+        """Add the residual, the reward minus what the trees predict, to the block of the action."""
         del certified
         played = jnp.asarray(check_action(action, self.tree_learner.trees.n_actions))
         psi = self.embed(state.weights, context)[played]

@@ -15,8 +15,8 @@ heuristic, far below the theoretical scale.
 Columns are scaled by a sample of `n_scaling` of the contexts seen so far. The scaling is fitted at
 every phase end up to that many rounds, and later only where it has become wrong: a column that was
 constant varies by now, or has moved or spread far beyond what was known. All rounds are then
-embedded again. So they are if the state has not learned all of them, because an older version was
-put back, or because the policy was told to forget.
+embedded again. The same happens if the state has not learned all of them, because an older version
+was put back, or because the policy was told to forget.
 """
 
 from dataclasses import KW_ONLY
@@ -104,7 +104,7 @@ class WideUCB(FittedPolicy[WideState]):
         if not self.wides or len({wide.n_actions for wide in self.wides}) > 1:
             sizes = [wide.n_actions for wide in self.wides]
             raise InvalidArgument(
-                f"wides must be embeddings of one number of actions, got {sizes}."
+                f"wides must be one or more embeddings of the same number of actions, got {sizes}."
             )
         at_least("ucb_scale", self.ucb_scale, 0.0)
         positive("lam", self.lam)

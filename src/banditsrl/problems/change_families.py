@@ -85,7 +85,7 @@ def new_segment(rng: Rng, n: int) -> Draft:
 
 @add_family("new-category", change="contexts")
 def new_category(rng: Rng, n: int) -> Draft:
-    """Three of twelve integer codes come from half time on only; each code has its best action."""
+    """Three of twelve integer codes appear only after half time; each code has its best action."""
     code = np.where(elapsed(n) < 0.5, rng.integers(0, 9, n), rng.integers(0, 12, n))
     shown = rng.permutation(12)[code]  # the new codes lie anywhere among the others
     best = rng.integers(0, 4, 12)[code]
@@ -94,7 +94,7 @@ def new_category(rng: Rng, n: int) -> Draft:
 
 @add_family("growing-segment", change="contexts")
 def growing_segment(rng: Rng, n: int) -> Draft:
-    """One context in a hundred has a flag that reverses the plane, after half time every third."""
+    """A flag reverses the plane: one context in a hundred has it, after half time one in three."""
     x = rng.normal(size=(n, N_COLUMNS))
     x[:, 0] = rng.random(n) < np.where(elapsed(n) < 0.5, 0.01, 1.0 / 3.0)
     return clicks(x, (x[:, 1:] @ direction(rng, N_COLUMNS - 1) > 0) ^ (x[:, 0] > 0))

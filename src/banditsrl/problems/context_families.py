@@ -1,4 +1,4 @@
-"""Which columns do people have? Families of situations that differ in what a context looks like.
+"""Which contexts occur in practice? Families of situations that differ in their columns.
 
 Unless a family says otherwise, columns are standard normal, rewards are clicks (zero or one), the
 best action pays HIGH on average and all others pay LOW.

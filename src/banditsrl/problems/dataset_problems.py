@@ -1,4 +1,4 @@
-"""Which data sets of UCI are problems by name? All of them, as labelled tables."""
+"""Which UCI data sets can be named as problems? All of them, as labelled tables."""
 
 from functools import partial
 from pathlib import Path

@@ -127,7 +127,7 @@ class FiniteProblem(Problem):
 
     @property
     def possible(self) -> NDArray[np.bool_]:
-        """Which (context, action) pairs can occur, (X, A): rho is positive, and it is available."""
+        """Which (context, action) pairs can occur, (X, A): rho > 0, and the action is available."""
         return self.available & (self.rho > 0)[:, None]
 
     @property
@@ -153,7 +153,7 @@ class FiniteProblem(Problem):
 
     @property
     def gap(self) -> float:
-        """Delta: the smallest gap to a second action over contexts of positive probability."""
+        """Delta: the smallest gap between the two best actions, over contexts that can occur."""
         if self.n_actions == 1:
             return float("inf")
         return float(np.sort(self.gaps[self.rho > 0], axis=1)[:, 1].min())

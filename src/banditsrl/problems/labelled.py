@@ -1,4 +1,4 @@
-"""How is a labelled table a bandit? A policy guesses the class of a row and is paid if it is right.
+"""How does a labelled table become a bandit? A policy is paid if it guesses the class of a row.
 
 A context is a row, the actions are the classes, and the reward is Bernoulli, with a high
 probability for the row's own class and a low one for the others. Regret counts expected rewards.

@@ -44,7 +44,7 @@ def make_problem(name: str | Path, /, **settings: Any) -> Any:
     if name not in PROBLEMS and ending == ".json":
         if settings:
             raise InvalidArgument(
-                f"settings must be none for a problem read from JSON, got {', '.join(settings)}."
+                f"settings must be empty for a problem read from JSON, got {', '.join(settings)}."
             )
         return read_problem(name)
     _refuse_unknown_settings(str(name), settings)

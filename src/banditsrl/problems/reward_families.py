@@ -1,4 +1,4 @@
-"""Which rewards do people have? Families of situations that differ in how rewards are paid.
+"""Which rewards occur in practice? Families of situations that differ in how rewards are paid.
 
 Most of them share one shape of truth: four actions whose means are smooth in six columns, with an
 interaction in it, so that neither a linear model nor a table is right.
@@ -83,7 +83,7 @@ def counts(rng: Rng, n: int) -> Draft:
 
 @add_family("revenue")
 def revenue(rng: Rng, n: int) -> Draft:
-    """Revenue up to 500 euros: 5 to 40 in a hundred pay anything, 125 euros on average."""
+    """Revenue up to 500 euros: 5 to 40 rounds in a hundred pay, 125 euros on average."""
     x, levels = draw_levels(rng, n)
     return Draft(x, 125.0 * (0.05 + 0.35 * levels), RewardLaw("revenue"))
 

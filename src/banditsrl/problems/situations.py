@@ -103,7 +103,7 @@ class VisibleColumns(Coded):
 
 
 class Situation(Problem):
-    """A problem with T rounds that were drawn in advance; after the last the first follows again.
+    """A problem with T rounds that were drawn in advance, and are dealt again after the last one.
 
     Policies are not told the noise level: `sigma` is None.
 

@@ -89,5 +89,5 @@ class Stream(Task):
                 `Agent.from_log`.
         """
         if not self.columns:
-            raise InvalidArgument("encode needs named columns: give Stream columns, got n_columns.")
+            raise InvalidArgument("encode needs named columns, got a Stream with n_columns only.")
         return encode_rows(self.columns, rows)

@@ -63,8 +63,8 @@ def vardim(
     Args:
         variant: "realizable" (dimensions 2..6 without HLS, and the HLS one), "misspecified" (the
             same and seven candidates that do not predict the rewards), "no-hls" (without the HLS
-            one) or "weak-hls" (five ones appended to each of the six, so that none is HLS and the
-            first is weakly so).
+            one) or "weak-hls" (the number 1 is appended five times to the features of each of the
+            six, so that none is HLS and only the first is weakly HLS).
         seed: Seed of the problem; the same seed gives the same problem.
         rho: Probability of every context, (20,); uniform by default.
         noise: "gaussian" or "none"; the means are not probabilities.

@@ -1,4 +1,4 @@
-"""What came of stored runs? The page and its figures; also the doctor's `examine`, as before."""
+"""What came of stored runs or of an evaluation: the page, its figures, and findings in words."""
 
 from banditsrl.doctor.doctor import Examination, examine
 from banditsrl.reports.matplotlib_plots import draw, save

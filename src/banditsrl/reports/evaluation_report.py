@@ -125,7 +125,8 @@ def _check_request(
     read_gate(gate)
     if len(words) != 1 or _is_replay(words[0]):
         raise InvalidArgument(
-            f"targets must be one target with a law for a gate, got {[str(w) for w in words]}."
+            "targets must be exactly one target, and not a replay, for a gate, "
+            f"got {[str(w) for w in words]}."
         )
     if reward_range is None:
         raise InvalidArgument("reward_range must be given for a gate, got none.")

@@ -26,7 +26,7 @@ def mark_times(found: TheoryComparison, end: int) -> list[Plot]:
     for event in found.events:
         if event.event != MARKED:
             continue
-        middle = float(np.median(event.times))  # infinite if it happened in less than half of them
+        middle = float(np.median(event.times))  # infinite if fewer than half have it
         if middle <= NINE_TENTHS * end:  # what has only just ended may begin again
             marks.append(_mark(event, "measured", middle, "median"))
         if np.isfinite(event.promised):

@@ -53,7 +53,7 @@ class Fourier(Representation):
 
     @property
     def n_contexts(self) -> int | None:
-        """Number of contexts X of the inputs, or None if contexts are no indices."""
+        """Number of contexts X of the inputs, or None if contexts are not indices."""
         return self.inputs.n_contexts
 
     @in_float64

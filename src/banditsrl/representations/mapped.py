@@ -1,4 +1,4 @@
-"""How is a context embedded when it is no index? As it is, or by a function of it."""
+"""How is a context embedded when it is not an index? As it is, or by a function of it."""
 
 from collections.abc import Callable
 

@@ -69,8 +69,8 @@ class Wide(TrainableRepresentation):
             columns that do not depend on the action, if the others are only a code of the action;
             of any other representation its embedding of each action.
         kind: The random features: "waves" or "steps".
-        n_features: Number K of random features; none leaves the columns alone.
-        seed: Which random features.
+        n_features: Number K of random features; with 0 the embedding has the columns only.
+        seed: Seed of the random features.
     """
 
     inputs: Representation
@@ -193,7 +193,7 @@ class Wide(TrainableRepresentation):
 
     @in_float64
     def fit_scaling(self, rows: Array, valid: Array) -> Scaling:
-        """Return the scaling by those of rows (n, m) that are valid (n,); at least one must be."""
+        """Return the scaling from the rows (n, m) that are valid (n,); at least one must be."""
         n = valid.sum()
         ordered = jnp.sort(jnp.where(valid[:, None], rows, jnp.inf), axis=0)  # (n, m)
         low, median, high = (ordered[(share * n).astype(int)] for share in (0.16, 0.5, 0.84))

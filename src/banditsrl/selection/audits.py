@@ -85,7 +85,7 @@ def distribute(
 ) -> tuple[Array, Array]:
     """Return the distribution (A,) to draw from, and whether the certificate holds.
 
-    If it holds, the greedy action is played but for audits. If it is withdrawn here, since a
+    If it holds, the greedy action is played, except in audits. If it is withdrawn here, since a
     challenger that is proved to be better disagrees, that challenger is played with probability
     1/2. Where nothing is certified, the distribution is that of the choice.
     """

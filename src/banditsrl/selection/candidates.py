@@ -64,7 +64,7 @@ class CandidateSet(eqx.Module):
         return jnp.asarray(select_row(self.embed(context, m, dim), action))
 
     def pad(self, phi: Array) -> Array:
-        """Return embeddings (..., d) with zeros behind them, up to the padded dimension."""
+        """Return embeddings (..., d) with zeros after them, up to the padded dimension."""
         missing = self.padded_dim - phi.shape[-1]
         return jnp.pad(phi, [(0, 0)] * (phi.ndim - 1) + [(0, missing)])
 

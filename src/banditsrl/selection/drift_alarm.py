@@ -13,10 +13,10 @@ by counting large errors: with q a little above the share of errors beyond TAIL 
 
     E_t = max(E_{t-1}, 1) (1 + c (1{large error} / q - 1)).
 
-The alarm is raised when the average of all statistics exceeds the stated average run length: then
-this is what it is at least, in rounds without a change, by the theory of e-detectors (Shin, Ramdas
-and Rinaldo, 2022). The premise, that errors of the model move by less than the tolerances, is
-hoped for and not proved, so the run length of learning policies is measured.
+The alarm is raised when the average of all statistics exceeds the stated run length. By the theory
+of e-detectors (Shin, Ramdas and Rinaldo, 2022) the average number of rounds up to a false alarm is
+then at least this run length. The theory assumes that errors of the model move by less than the
+tolerances. That is not proved, so the run length of policies that learn is measured.
 
 The change is placed where the statistic that grew most was last at its start.
 """

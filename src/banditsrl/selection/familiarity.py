@@ -44,8 +44,8 @@ class ValueCounts(NamedTuple):
 
     fitted: Array  # (C,) int32, of the rounds that the predictors were fitted to
     since: Array  # the same of the rounds since then
-    n_fitted: Array  # () number of the former
-    n_since: Array  # () number of the latter
+    n_fitted: Array  # () number of fitted rounds
+    n_since: Array  # () number of rounds since then
 
 
 def empty_counts(n_columns: int) -> ValueCounts:

@@ -35,7 +35,7 @@ def empty_scale() -> RewardScale:
 def cover_history(scale: RewardScale, history: History) -> RewardScale:
     """Return the scale of all rounds of a history, if the given one counts fewer.
 
-    It does after an older version of a model was put back, and after a change was noticed.
+    It counts fewer after an older version of a model was put back, or a change was noticed.
     """
     anchor = jnp.where(scale.n > 0, scale.anchor, history.rewards[0])
     n = history.n.astype(jnp.float64)

@@ -10,9 +10,10 @@ where n and N are the normal density and distribution. A round is certified if t
 the rivals is below a small share, the tolerance, of what random play loses. Error and eps are
 measured on rewards that had not been seen:
 
-- e_a^2 is the noise of the ridge regression, plus the doubt of the versions, plus sigma^2 times the
-  scarcity of both actions: what the noise of the rewards alone would leave open if only the rounds
-  nearby counted, those in the same leaves of the trees. So no gap is certified by extrapolation.
+- e_a^2 is the noise of the ridge regression, plus the squared error that the two versions show by
+  their disagreement, plus sigma^2 times the scarcity of both actions: what the noise of the rewards
+  alone would leave open if only the rounds nearby counted, those in the same leaves of the trees.
+  So no gap is certified by extrapolation.
 - eps^2 is the excess of the squared error of the certifying predictors over that of the mixture of
   all predictors, with a margin.
 """

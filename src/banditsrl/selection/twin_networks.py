@@ -7,8 +7,8 @@ the rounds 1, 3, 5, ..., so the errors that noise causes in the two are independ
 trained and however. If D_1 and D_2 are what the two say about a difference, then (D_1 + D_2) / 2
 has an error whose square is, on average, (D_1 - D_2)^2 / 4.
 
-The networks here have two halves like that. A state is a `NetworkState` whose arrays have one more
-axis in front, of length two.
+The networks here are such twins. A state is a `NetworkState` whose arrays have one more axis in
+front, of length two.
 """
 
 import equinox as eqx

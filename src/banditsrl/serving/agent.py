@@ -5,9 +5,9 @@ of rounds and wants to say `act` and `learn`. The agent holds the state, the his
 that learning may need again, and the randomness; it ends phases when they are due (this is when a
 network is trained, inside `learn`), and it saves and loads all of that as one file.
 
-Several threads may share an agent. Calls of `learn` wait for one another, and none is lost; `act`
-waits for nobody, so it goes on with the state before while another thread trains. An application
-that must not lose what it has learned when its process ends wants a `Loop` instead.
+Several threads may share an agent. Calls of `learn` wait for one another, and none is lost. `act`
+never waits: while another thread trains, it uses the state from before the training. An application
+that must not lose what it has learned when its process ends needs a `Loop` instead.
 """
 
 import dataclasses
@@ -56,7 +56,7 @@ class Agent(Displayed):
     """A policy in an application: it acts, learns, and ends its phases itself.
 
     Args:
-        policy: Any policy; `make_policy("banditsrl-auto", Stream(...))` where in doubt.
+        policy: Any policy; if in doubt, `make_policy("banditsrl-auto", Stream(...))`.
         seed: Seed of the agent's own randomness.
         reward_bound: Warn once when a reward exceeds this in absolute value. A bound L that was
             given to an embedding is watched in the same way.

@@ -1,9 +1,9 @@
 """How does a row of a log count when a policy learns from it? Once, or by one over its propensity.
 
 A policy fits the mean reward of each action. The rows of an action come from the contexts where the
-logging policy liked it. That does no harm if the model of rewards is right and the logging policy
-knew nothing but the context. Otherwise each action should count as if actions had been played
-evenly in every context, which is the weight
+logging policy preferred it. That does no harm if the model of rewards is right and the logging
+policy knew nothing but the context. Otherwise each action should count as if actions had been
+played evenly in every context, which is the weight
 
     w = 1 / (A p),    at most `largest_weight`,
 
@@ -118,7 +118,7 @@ def _describe_plain(propensities: NDArray[np.float64] | None, n: int) -> str:
         return f"All {n:,} logged rounds count once; all actions were played evenly."
     return (
         f"All {n:,} logged rounds count once: predictions are biased if the logging policy used "
-        "what the contexts do not contain, and fit best where it liked the action."
+        "what the contexts do not contain, and fit best where it preferred the action."
     )
 
 
@@ -140,8 +140,8 @@ def _describe_cut(n_cut: int, n: int, largest: float) -> str:
     if not n_cut:
         return " No weight was cut, so no bias of the logging policy remains on average."
     return (
-        f" The weights of {n_cut:,} rounds ({n_cut / n:.1%}) were cut to {largest:g}: there the "
-        "bias of the logging policy remains in part."
+        f" The weights of {n_cut:,} of {n:,} rounds ({n_cut / n:.1%}) were cut to {largest:g}: "
+        "there the bias of the logging policy remains in part."
     )
 
 

@@ -49,9 +49,9 @@ def warm_start(
     one over their propensities. This removes the bias of a logging policy that knew more than the
     contexts contain, and of a model of rewards that is only roughly right. Three kinds of bias
     remain: where a weight was cut, for actions that were never played, and what comes from
-    propensities that are wrong. It costs rounds, which is more than it gains in almost all
-    cases of docs/warm-start.md. `learn_log` also returns a sentence that says in numbers what
-    bias remains.
+    propensities that are wrong. A weighting leaves fewer rounds to learn from, and in almost all
+    cases of docs/warm-start.md that costs more than the smaller bias gains. `learn_log` also
+    returns a sentence that says in numbers what bias remains.
 
     Args:
         policy: Any policy.

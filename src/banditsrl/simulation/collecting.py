@@ -1,4 +1,4 @@
-"""How do the outcomes of batches become one result? Joined along their last axis, the seeds."""
+"""How do the outcomes of batches become one result? By joining them along the axis of the seeds."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple

@@ -183,7 +183,7 @@ def _report_all(policy: Policy[Any], keys: dict[str, Array], state: State) -> di
 
 
 def open_block(carry: Carry, first: int) -> Carry:
-    """Return the carry with only the block of the history behind its first `first` rounds.
+    """Return the carry with only the block of the history after its first `first` rounds.
 
     The loop takes only this block: a step costs the same, and the same program serves, however long
     the history is.

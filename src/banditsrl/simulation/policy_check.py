@@ -1,4 +1,4 @@
-"""Does a policy keep the contract? `check_policy` says so, of objects and of names."""
+"""Does a policy keep the contract? `check_policy` tests an object, or a policy with a name."""
 
 from banditsrl.core.contract import verify_contract
 from banditsrl.core.representation import Representation
@@ -18,8 +18,9 @@ def check_policy(
         policy: Any object with `init`, `act` and `learn`, or the name of a policy.
         problem: Where the contexts come from: a problem, or its name.
         representation: An index into the problem's candidates, or a representation. If given,
-            contexts are handed over embedded, (n_actions, dim), as BanditSRL does with its base:
-            of an index, padded with zeros to the largest dimension among the candidates.
+            the policy gets embedded contexts, (n_actions, dim), as the base of BanditSRL does.
+            The embedding of an index is padded with zeros to the largest dimension among the
+            candidates.
 
     Returns:
         The names of the checks that passed (all of them).

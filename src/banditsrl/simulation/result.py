@@ -126,7 +126,7 @@ class Result(Displayed):
     def regret_between(self, first: int, last: int) -> Floats:
         """Regret per seed of the steps after `first` up to `last`, (S,).
 
-        Both must have been recorded, but for step 0, where regret is zero.
+        Both must have been recorded, except for step 0, where regret is zero.
         """
         return np.asarray(self._regret_at(last) - self._regret_at(first))
 

@@ -1,4 +1,4 @@
-"""How fast is it here? Steps of linear policies and of networks, beside LinUCB in plain NumPy."""
+"""How fast is a step on this machine? Linear policies and networks, next to LinUCB in NumPy."""
 
 import time
 from typing import Any, NamedTuple
@@ -31,7 +31,7 @@ CASES = (
 
 
 def bench() -> dict[str, Any]:
-    """Microseconds per step and seed, training included, and NumPy's as a multiple of that."""
+    """Return microseconds per step and seed, training included, and NumPy's over each of them."""
     reference = _numpy_step()
     found: dict[str, Any] = {"numpy": {"us_per_step": 1e6 * reference, "ratio": 1.0}}
     for case in CASES:

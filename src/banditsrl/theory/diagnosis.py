@@ -174,8 +174,9 @@ def _read_features(
     table: Representation = as_representation(representation)
     if not isinstance(table, Table) or table.features.shape[:2] != problem.mean_rewards.shape:
         raise InvalidArgument(
-            f"representation must be a table of shape {(*problem.mean_rewards.shape, 'dim')} "
-            "for a finite problem, got another one."
+            "representation must be a table of shape "
+            f"({problem.n_contexts}, {problem.n_actions}, dim) for this problem, got "
+            f"{type(table).__name__} of shape ({table.n_contexts}, {table.n_actions}, {table.dim})."
         )
     return table.features
 

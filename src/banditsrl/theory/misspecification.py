@@ -106,8 +106,8 @@ def bound_misspecification(problem: FiniteProblem, features: ArrayLike) -> tuple
     table = finite_array("features", features, "(n_contexts, n_actions, dim)")
     if table.shape[:2] != problem.mean_rewards.shape:
         raise InvalidArgument(
-            f"features must have shape {(*problem.mean_rewards.shape, 'dim')} for this problem, "
-            f"got shape {table.shape}."
+            f"features must have shape ({problem.n_contexts}, {problem.n_actions}, dim) "
+            f"for this problem, got shape {table.shape}."
         )
     choices, scale = _prepare(problem, table)
     theta, upper = _alternate(choices)

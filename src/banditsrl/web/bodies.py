@@ -73,7 +73,7 @@ class RewardBody(RewardItem, frozen=True, kw_only=True):
 
 
 class RewardBatch(StrictBody, frozen=True, kw_only=True):
-    """Several rewards, each for itself: one that is refused does not stop the others."""
+    """Several rewards, each on its own: one that is refused does not stop the others."""
 
     rewards: Annotated[list[RewardItem], Meta(min_length=1, max_length=BATCH)]
     loop: Name | None = None

@@ -1,4 +1,4 @@
-"""How long may a client take to send its headers? The server closes connections that dawdle.
+"""How long may a client take to send its headers? A connection that is too slow is closed.
 
 The server's own protocol waits for ever for the end of the headers, so that a few hundred clients
 that send one byte a minute could use up its connections. It also refuses what is not HTTP in plain
