@@ -1,4 +1,4 @@
-"""Do the paper's linear findings hold? The full-size table of docs/findings.md.
+"""Do the paper's linear findings hold? The full-size tables of docs/findings.md.
 
     python benchmarks/findings.py [--reference DIR] [--out FILE.md] [--problems mixing,...]
                                   [--seeds 40]
@@ -54,7 +54,8 @@ def measure_growth(result: banditsrl.Result) -> tuple[str, bool]:
     """Return the mean regret of the second half, and whether it exceeds two standard errors."""
     added = second_half_regret(result)
     error = added.std(ddof=1) / np.sqrt(len(added))
-    return f"{added.mean():.2f} ± {error:.2f}", bool(added.mean() > 2 * error)
+    seen = f"{added.mean():.2f} ± {error:.2f}" if added.any() else "0"
+    return seen, bool(added.mean() > 2 * error)
 
 
 def realizable(on: Setting) -> Iterator[Finding]:
@@ -65,8 +66,8 @@ def realizable(on: Setting) -> Iterator[Finding]:
     yield Finding(
         "BanditSRL-LinUCB (eig) adds no regret in the last half of 10,000 steps (≥ 95% of seeds)",
         f"{flat} of {on.n_seeds}; regret {linucb.mean[-1]:.1f} ± {linucb.stderr[-1]:.1f}; HLS "
-        f"chosen for good from step {np.median(times.first_hls):.0f} (median), last regret at "
-        f"step {np.median(times.last_regret):.0f} (median)",
+        f"chosen for good from step {np.median(times.first_hls):,.0f} (median), last regret at "
+        f"step {np.median(times.last_regret):,.0f} (median)",
         flat >= FLAT * on.n_seeds,
     )
     selecting, alone = on.run("banditsrl-egreedy", LONG, offset="paper"), on.run("egreedy", LONG)
@@ -77,7 +78,7 @@ def realizable(on: Setting) -> Iterator[Finding]:
     yield Finding(
         "BanditSRL-ε-greedy has flat regret before 50,000 steps, ε-greedy alone does not",
         f"{flat} of {on.n_seeds} seeds flat in the last half, against {still}; regret "
-        f"{selecting.mean[-1]:.0f} against {alone.mean[-1]:.0f}",
+        f"{selecting.mean[-1]:,.0f} against {alone.mean[-1]:,.0f}",
         flat >= FLAT * on.n_seeds and still == 0,
     )
     wrong = int((linucb.wrong[:, -1] > 0).sum() + (selecting.wrong[:, -1] > 0).sum())
@@ -131,7 +132,7 @@ def misspecified(on: Setting) -> Iterator[Finding]:
     yield Finding(
         "every misspecified candidate is eliminated within 10,000 steps (tight offset)",
         f"{left} of {on.n_seeds * int((~claims).sum())} remain; last elimination at step "
-        f"{times.last_elimination.max():.0f}",
+        f"{times.last_elimination.max():,.0f}",
         left == 0,
     )
     yield Finding("no realizable candidate is ever eliminated", f"{lost} times", lost == 0)
@@ -172,28 +173,39 @@ def instances(name: str, reference: Path | None) -> Iterator[tuple[str, Any]]:
         yield f"seed {seed}", banditsrl.make_problem(name, seed=seed)
 
 
+def write_table(found: list[tuple[str, Finding]]) -> list[str]:
+    """Return the lines of a Markdown table; a claim stands beside its first instance only."""
+    lines = ["| claim | instance | observation | holds |", "|---|---|---|---|"]
+    for claim in dict.fromkeys(finding.claim for _, finding in found):
+        shown = claim
+        for instance, (_, seen, holds) in [(i, f) for i, f in found if f.claim == claim]:
+            lines.append(f"| {shown} | {instance} | {seen} | {'yes' if holds else '**no**'} |")
+            shown = ""
+    return lines
+
+
 def main() -> None:
-    """Run every check and print a Markdown table."""
+    """Run every check and print a Markdown table for each problem."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--reference", type=Path, help="Folder of the authors' instances.")
-    parser.add_argument("--out", type=Path, help="File to write the table to.")
+    parser.add_argument("--out", type=Path, help="File to write the tables to.")
     parser.add_argument(
         "--problems", default=",".join(CHECKS), help="Problems, separated by commas."
     )
     parser.add_argument("--seeds", type=int, default=40, help="Number of seeds.")
     arguments = parser.parse_args()
-    lines = ["| problem | instance | claim | observation | holds |", "|---|---|---|---|---|"]
-    print("\n".join(lines), flush=True)
+    lines: list[str] = []
     for name in arguments.problems.split(","):
-        for instance, problem in instances(name, arguments.reference):
-            for finding in CHECKS[name](Setting(problem, arguments.seeds)):
-                verdict = "yes" if finding.holds else "**no**"
-                lines.append(
-                    f"| {name} | {instance} | {finding.claim} | {finding.seen} | {verdict} |"
-                )
-                print(lines[-1], flush=True)
+        found = [
+            (instance, finding)
+            for instance, problem in instances(name, arguments.reference)
+            for finding in CHECKS[name](Setting(problem, arguments.seeds))
+        ]
+        section = [f"### {name}", "", *write_table(found), ""]
+        print("\n".join(section), flush=True)
+        lines += section
     if arguments.out is not None:
-        arguments.out.write_text("\n".join(lines) + "\n")
+        arguments.out.write_text("\n".join(lines))
 
 
 if __name__ == "__main__":

@@ -22,6 +22,7 @@ import numpy as np
 from joblib import Parallel, delayed
 
 import banditsrl
+from banditsrl.display.numerals import format_plus_minus, format_share
 
 FIRST_SEED_HELP = "First seed; seeds are numbered consecutively from here."
 
@@ -87,7 +88,7 @@ def run_cell(problem_name: str, cell: Cell, horizon: int, seeds: range) -> dict[
 
 
 def format_table(rows: list[dict[str, Any]]) -> str:
-    """Return a Markdown table of regret with its standard error, and certified and wrong shares."""
+    """Return a Markdown table of regret with its standard error, and of certificates if any."""
     problems = [p for p in PROBLEMS if any(row["problem"] == p for row in rows)]
     labels = list(dict.fromkeys(row["label"] for row in rows))
     lines = ["| policy | " + " | ".join(problems) + " |", "|---" * (len(problems) + 1) + "|"]
@@ -108,7 +109,7 @@ def format_differences(rows: list[dict[str, Any]]) -> str:
         cells = []
         for problem in PROBLEMS:
             d = finals[problem, one] - finals[problem, other]
-            cells.append(f"{d.mean():+.0f} ± {d.std(ddof=1) / math.sqrt(len(d)):.0f}")
+            cells.append(_format_signed(d.mean(), d.std(ddof=1) / math.sqrt(len(d))))
         lines.append(f"| {title} | " + " | ".join(cells) + " |")
     return "\n".join(lines)
 
@@ -118,9 +119,17 @@ def _format_cell(rows: list[dict[str, Any]], problem: str, label: str) -> str:
         if row["problem"] == problem and row["label"] == label:
             final = np.asarray(row["final"])
             error = final.std(ddof=1) / math.sqrt(len(final))
-            shares = f"{row['certified']:.0%}, {row['wrong']:.1%}, {row['wrong_regret']:.0f}"
-            return f"{final.mean():.0f} ± {error:.0f} ({shares})"
+            regret = f"{final.mean():,.0f} ± {error:,.0f}"
+            shares = f"{format_share(row['certified'])}, {format_share(row['wrong'])}"
+            if row["certified"] > 0 or row["wrong_regret"] > 0:
+                return f"{regret} ({shares}, {row['wrong_regret']:,.0f})"
+            return regret
     return ""
+
+
+def _format_signed(mean: float, error: float) -> str:
+    """Return a difference with its standard error, and with a sign unless it is zero."""
+    return f"{'+' if mean > 0 else ''}{format_plus_minus(mean, error)}"
 
 
 def main() -> int:

@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import banditsrl
-from banditsrl.evaluation.log_life import AcceptedRounds
+from banditsrl.evaluation.policy_replay import AcceptedRounds
 from banditsrl.evaluation.policy_targets import PolicyTarget
 from banditsrl.live.fold import next_end_after
 from banditsrl.logs.log import Log

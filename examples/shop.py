@@ -161,6 +161,8 @@ def main(
         print(f"The dashboard is at {shop.address}/", flush=True)
         ratings = shop.run(minutes, visitors)
         print(f"{minutes * visitors:,} visitors were served. {shop.loop.trust()}", flush=True)
+        if stay:
+            print("The dashboard stays until Ctrl+C.", flush=True)
         while stay:
             time.sleep(1.0)
     return ratings

@@ -67,7 +67,8 @@ class Direct(NamedTuple):
     values: Any  # (E, A) predictions of rewards
     norms: Any  # (3, A) of the wide embeddings
     twins: Any  # (2, 3, A)
-    scarcity: Any  # (A,)
+    unexplored: Any  # (A,) scarcity that widens exploration
+    scarcity: Any  # (A,) scarcity that prevents certificates
 
 
 def consult(auto: BanditSRLAuto, state: AutoState, x: Any) -> Direct:
@@ -86,24 +87,30 @@ def consult(auto: BanditSRLAuto, state: AutoState, x: Any) -> Direct:
     z = np.asarray(auto.explorer.wides[0].at(explorer.learners[0].scaling).standardise(x))[0]
     walks = [walk(state.trees, k, z) for k in range(2)]
     trees = np.array([predicted for predicted, _ in walks]) + anchor
-    near = sum(rows for _, rows in walks)
+    near, alike = (sum(rows[k] for _, rows in walks) for k in range(2))  # (T, A) each
     nets = np.array([forward(auto, state, k, z) for k in range(2)]) + anchor
     twins = np.stack([np.stack([values[0], trees[k], nets[k]]) for k in range(2)])
     predictions = np.vstack([values, trees.mean(0), nets.mean(0)])
-    return Direct(predictions, norms, twins, (1 / (1 + near)).mean(0))
+    shares = np.asarray(state.trees.shares).mean(axis=0)
+    found = []
+    for trusted in (1.0, 0.5):
+        known = (trusted * shares[:, None] / np.sqrt(1 + alike)).sum(axis=0)
+        unknown = (1 - trusted * shares.sum()) * (1 / np.sqrt(1 + near)).mean(axis=0)
+        found.append((known + unknown) ** 2)
+    return Direct(predictions, norms, twins, *found)
 
 
 def walk(trees: Any, k: int, z: Any) -> Any:
-    """What one of the twin forests predicts, tree by tree, and the rows in its leaves, (T, A)."""
-    which, cuts, values, base, masses = (np.asarray(leaf)[k] for leaf in trees)
-    total, near = base.copy(), []
+    """What a twin forest predicts, tree by tree, and its rows: those in the leaf, those alike."""
+    which, cuts, values, base, masses, alike, _ = (np.asarray(leaf)[k] for leaf in trees)
+    total, rows = base.copy(), []
     for t in range(len(which)):
         leaf = 0
         for column, cut in zip(which[t], cuts[t], strict=True):
             leaf = 2 * leaf + int(z[column] >= cut)
         total += values[t, leaf]
-        near.append(masses[t, leaf])
-    return total, np.array(near, dtype=float)
+        rows.append([masses[t, leaf], alike[t, leaf]])
+    return total, np.array(rows, dtype=float).transpose(1, 0, 2)
 
 
 def forward(auto: BanditSRLAuto, state: AutoState, k: int, z: Any) -> Any:
@@ -119,8 +126,12 @@ CONTEXTS = np.random.default_rng(8).normal(size=(12, 2))
 
 
 def find_width(auto: BanditSRLAuto, state: AutoState, direct: Direct) -> Any:
-    unit = auto.explorer.ucb_scale * float(state.explorer.rewards.deviation)
-    return unit * np.asarray(state.explorer.weights) @ direct.norms
+    """The width of optimism, in units of the error on unseen rewards."""
+    n, mixture = float(state.errors.n), float(state.errors.mixture)
+    deviation = float(state.explorer.rewards.deviation)
+    unit = min(np.sqrt(mixture / n * (1 + 2 * np.sqrt(2 / n))), deviation) if n else deviation
+    width = auto.explorer.ucb_scale * np.asarray(state.explorer.weights) @ direct.norms
+    return unit * (width + auto.near_scale * np.sqrt(direct.unexplored))
 
 
 def make_sums(

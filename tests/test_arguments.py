@@ -57,6 +57,13 @@ def test_a_number_must_be_finite(check: Any, value: float) -> None:
         check("sigma", value)
 
 
+@pytest.mark.parametrize("check", NUMBERS)
+@pytest.mark.parametrize("value", [10**400, -(10**5000)], ids=["large", "very large"])
+def test_an_integer_that_no_float_can_hold_is_refused(check: Any, value: int) -> None:
+    with pytest.raises(InvalidArgument, match="sigma must be finite, got a whole number"):
+        check("sigma", value)
+
+
 def test_limits_are_part_of_the_message_and_strict_where_the_name_says_so() -> None:
     assert above("gamma", 1.5, 1.0) == 1.5
     assert at_least("scale", 0, 0.0) == 0.0

@@ -15,7 +15,6 @@ import banditsrl
 from banditsrl.core.policy import Policy
 from banditsrl.experiments.figure_catalogue import FIGURES
 from banditsrl.policies import POLICIES, PRESETS
-from banditsrl.policies.presets import EXPLORER
 from banditsrl.policies.wide_ucb import WideUCB
 from banditsrl.problems import PROBLEMS
 from banditsrl.representations.wide import Wide
@@ -78,7 +77,7 @@ def test_some_page_has_a_table_of_all_settings_with_their_defaults(part: type[An
 
 
 def test_the_settings_of_the_portfolio_are_those_of_its_parts() -> None:
-    explorer = {field.name: field.default for field in dataclasses.fields(WideUCB)} | EXPLORER
+    explorer = {field.name: field.default for field in dataclasses.fields(WideUCB)}
     for name in ("ucb_scale", "n_scaling"):
         assert documents_default("auto", name, explorer[name])
     assert documents_default(

@@ -29,6 +29,7 @@ SHORT = {
     "constant_regret": "--problems wheel --horizon 200 --seeds 1",
     "doctor_memory": "--rounds 300 --actions 3 --columns 2",
     "estimators": "--quick",
+    "false_alarms": "--quick",
     "findings": "--problems vardim-no-hls",
     "findings_networks": "--problems wheel --horizon 200 --seeds 2 --workers 1 --only {label}",
     "gate": "--quick",
@@ -37,6 +38,7 @@ SHORT = {
     "memory": "--horizon 2000 --max-updates 5",
     "open_bandit": "--quick",
     "overhead": "--horizon 100 --runs 10",
+    "paper": "",
     "parity": "--first-seed 0 --seeds 4",
     "read_logs": "--quick",
     "serving": "--policies constant linucb-disjoint --seconds 3",
@@ -186,6 +188,35 @@ def test_our_part_of_the_comparison_runs(tmp_path: Path, start: Start) -> None:
     assert 0 < final < 1000 * (1.2 - 0.8)  # largest and smallest mean reward of the wheel
     assert (np.diff(curve["regret"]) >= 0).all()
     assert curve["regret"][-1] == pytest.approx(final, abs=1e-3)
+
+    # The rows of a library that is not run again are kept.
+    published = tmp_path / "benchmarks/results/peers.json"
+    peer = {"runner": "vw", "setting": "squarecb, first order"}
+    found["rows"], found["curves"] = [{**row, **peer, "best": True}], [{**curve, **peer}]
+    published.write_text(json.dumps(found))
+    assert start("benchmarks/peers/report.py", "--keep", "vw").returncode == 0
+    again = json.loads(published.read_text())
+    assert [one["runner"] for one in again["rows"]] == ["vw", "ours"]
+    assert again["rows"][0] == found["rows"][0]
+    assert again["rows"][1] == row
+    assert again["curves"] == [curve, {**curve, **peer}]
+    assert "The rows of Vowpal Wabbit were made earlier" in published.with_suffix(".md").read_text()
+    done = start("benchmarks/peers/report.py", "--keep", "calvera")
+    assert "there are no rows of calvera." in done.stderr
+
+
+@slow
+def test_our_part_of_the_comparison_after_a_change_runs(start: Start) -> None:
+    options = "--rounds 400 --seeds 1 --only linucb-disjoint"
+    done = start("benchmarks/peers/after_change.py", *options.split())
+    assert done.returncode == 0, done.stderr
+    rows = [line.strip("| ").split(" | ") for line in done.stdout.splitlines()[2:]]
+    assert [row[0].partition(", ")[2] for row in rows] == ["stable", "changed at half time"] * 2
+    for problem, policy, whole, late in rows:
+        assert policy == "linucb-disjoint"
+        at_random = 1 / 7 if problem.startswith("articles") else 0.5
+        assert at_random < float(whole) < 1
+        assert at_random < float(late) <= 1
 
 
 @pytest.mark.skipif(os.environ.get("BANDITSRL_DOCS") != "peers", reason="downloads gigabytes")

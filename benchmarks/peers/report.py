@@ -1,6 +1,10 @@
 """What are the results of the benchmark? Tables, a figure and a file of numbers, from the records.
 
     python benchmarks/peers/report.py [--folder build/peers] [--out benchmarks/results] [--steps N]
+        [--keep calvera vw]
+
+`--keep` names libraries that were not run again. Their rows are those that `peers.json` in the
+folder of results has already. That is right while their versions and the streams stay the same.
 
 Each peer is shown with its best setting per problem, which is the one with the least mean regret at
 the end. Ours has one line per setting, and the same settings on all problems. Intervals are 95%
@@ -52,34 +56,71 @@ def main() -> None:
     parser.add_argument(
         "--steps", type=int, help="Length of the runs to report; by default the longest."
     )
+    parser.add_argument(
+        "--keep", nargs="*", default=(), help="Libraries whose published rows are kept."
+    )
     arguments = parser.parse_args()
+    published = _read_published(arguments.out / "peers.json", arguments.keep)
     records = [
         json.loads(path.read_text()) for path in sorted(arguments.folder.glob("runs/*.json"))
     ]
     steps = arguments.steps or max((record["steps"] for record in records), default=0)
     records = [record for record in records if record["steps"] == steps]
-    rows = summarise(records)
+    rows = summarise(records, _to_rows(published))
     if not rows:
         raise SystemExit(f"{arguments.folder}: there are no finished runs of {steps} steps.")
     arguments.out.mkdir(parents=True, exist_ok=True)
-    made = read_provenance(arguments.folder)
+    made = _add_published(read_provenance(arguments.folder), published)
     words = format_report(rows, records, made)
+    numbers = collect_numbers(rows, records, published)
     (arguments.out / "peers.md").write_text(words)
-    (arguments.out / "peers.json").write_text(
-        json.dumps({**made, **collect_numbers(rows, records)}, indent=1) + "\n"
-    )
+    (arguments.out / "peers.json").write_text(json.dumps({**made, **numbers}, indent=1) + "\n")
     draw(rows, arguments.out / "peers.png")
     print(words)
 
 
-def summarise(records: Iterable[dict[str, Any]]) -> list[Row]:
+def _read_published(path: Path, libraries: Sequence[str]) -> dict[str, Any]:
+    """Return what was published of some libraries: their rows, curves, versions and commands."""
+    if not libraries:
+        return {"rows": [], "curves": [], "versions": {}, "commands": []}
+    numbers = json.loads(path.read_text())
+    for name in ("rows", "curves"):
+        numbers[name] = [one for one in numbers[name] if one["runner"] in libraries]
+    missing = set(libraries) - {row["runner"] for row in numbers["rows"]}
+    if missing:
+        raise SystemExit(f"{path}: there are no rows of {', '.join(sorted(missing))}.")
+    return dict(numbers)
+
+
+def _to_rows(published: dict[str, Any]) -> list[Row]:
+    """Return published rows as `Row`s."""
+    rows = []
+    for found in published["rows"]:
+        regret = {
+            int(step): (one["mean"], math.nan if one["half_width"] is None else one["half_width"])
+            for step, one in found["regret"].items()
+        }
+        rows.append(Row(**{**found, "regret": regret}))
+    return rows
+
+
+def _add_published(made: dict[str, Any], published: dict[str, Any]) -> dict[str, Any]:
+    """Return the provenance with the commands of the rows that were kept."""
+    kept = sorted({row["runner"] for row in published["rows"]})
+    commands = [*published["commands"], *made["commands"]]
+    return {**made, "commands": list(dict.fromkeys(commands)), "kept": kept}
+
+
+def summarise(records: Iterable[dict[str, Any]], kept: Sequence[Row] = ()) -> list[Row]:
     """Return one row per problem, library and setting, in the order of the settings."""
     groups: dict[tuple[str, str, str], list[dict[str, Any]]] = defaultdict(list)
     for record in records:
         if record["status"] == "done" and record["regret"]:
             groups[record["problem"], record["runner"], record["setting"]].append(record)
     order = [(p, r, s) for p in PROBLEMS for r, names in SETTINGS.items() for s in names]
-    rows = [_make_row(key, groups[key]) for key in order if groups[key]]
+    made = {key: _make_row(key, groups[key]) for key in order if groups[key]}
+    made |= {row[:3]: row for row in kept}
+    rows = [made[key] for key in order if key in made]
     best = {
         min(alike, key=lambda row: row.final)[:3]
         for alike in _group(rows)
@@ -111,16 +152,20 @@ def format_report(rows: list[Row], records: list[dict[str, Any]], made: dict[str
     return "\n".join(lines).rstrip() + "\n"
 
 
-def collect_numbers(rows: list[Row], records: list[dict[str, Any]]) -> dict[str, Any]:
+def collect_numbers(
+    rows: list[Row], records: list[dict[str, Any]], published: dict[str, Any]
+) -> dict[str, Any]:
     """Return all numbers of the tables, the versions, and the curves of the mean regret."""
     versions = {name: v for record in records for name, v in record.get("versions", {}).items()}
+    kept = {row["runner"] for row in published["rows"]}
+    curves = [_make_curve(row, records) for row in rows if row.runner not in kept]
     return {
-        "versions": versions,
+        "versions": {**published["versions"], **versions},
         "rows": [
             {**row._asdict(), "regret": {str(s): _to_json(m) for s, m in row.regret.items()}}
             for row in rows
         ],
-        "curves": [_make_curve(row, records) for row in rows],
+        "curves": [*curves, *published["curves"]],
         "not_done": [record for record in records if record["status"] != "done"],
     }
 
@@ -166,6 +211,12 @@ def _format_preamble(rows: list[Row], made: dict[str, Any]) -> list[str]:
         "which has a column of its own. Memory is what a run adds to the process after imports "
         "and data."
     )
+    if made["kept"]:
+        kept = " and ".join(TITLES[name] for name in made["kept"])
+        how += (
+            f" The rows of {kept} were made earlier, with the same contexts and noise. Their times "
+            "are those of that day."
+        )
     cpu, cores = made["machine"].get("cpu", "an unknown machine"), made["machine"].get("cores", "?")
     where = (
         f"These results were made on {cpu} ({cores} cores, one thread per run) by the following "

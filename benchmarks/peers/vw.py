@@ -21,12 +21,12 @@ vowpalwabbit = importlib.import_module("vowpalwabbit")
 PACKAGES = ("vowpalwabbit",)
 
 
-class Peer:
-    """A workspace of Vowpal Wabbit that acts and learns."""
+class Workspace:
+    """A workspace of Vowpal Wabbit with some options that acts and learns."""
 
-    def __init__(self, setting: str, *, n_columns: int, n_actions: int, seed: int) -> None:
-        options = f"--cb_explore_adf --quiet --random_seed {seed} {VW[setting]}"
-        self.workspace: Any = vowpalwabbit.Workspace(options)
+    def __init__(self, options: str, *, n_columns: int, n_actions: int, seed: int) -> None:
+        common = f"--cb_explore_adf --quiet --random_seed {seed}"
+        self.workspace: Any = vowpalwabbit.Workspace(f"{common} {options}")
         self.rng = np.random.default_rng(seed)
         self.lines = [f"|a {action}" for action in range(n_actions)]
         self.columns = " ".join(f"{column}:%.6g" for column in range(n_columns))
@@ -47,3 +47,10 @@ class Peer:
         lines = list(self.lines)
         lines[action] = f"0:{-reward:.6g}:{self.chance:.6g} {lines[action]}"
         self.workspace.learn([self.shared, *lines])
+
+
+class Peer(Workspace):
+    """A workspace with one of the settings that are compared."""
+
+    def __init__(self, setting: str, *, n_columns: int, n_actions: int, seed: int) -> None:
+        super().__init__(VW[setting], n_columns=n_columns, n_actions=n_actions, seed=seed)

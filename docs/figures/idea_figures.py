@@ -1,5 +1,7 @@
 """Which pictures show an idea at work? Small experiments that run in seconds to minutes."""
 
+import math
+import textwrap
 from typing import Any
 
 import jax
@@ -10,6 +12,36 @@ import banditsrl
 from banditsrl.display.intervals import student_factor
 from banditsrl.display.pictures import make_canvas
 from banditsrl.representations.trees import Trees
+
+PHONE_WIDTH = 3.9
+"""Width of a narrow picture in inches, so that its text is read at its own size on a phone."""
+
+LETTERS = 18
+"""Letters of a caption that fit into an inch."""
+
+
+def make_panels(
+    ink: Any, width: float, height: float, columns: int = 1, *, rows: int = 1, **settings: Any
+) -> tuple[Any, Any]:
+    """Return a figure of a size in inches, and its panels; a narrow one has them in one column."""
+    if not ink.narrow:
+        canvas = make_canvas(width, height)
+        return canvas, canvas.subplots(rows, columns, squeeze=False, **settings).ravel()
+    canvas = make_canvas(PHONE_WIDTH, height * columns)
+    return canvas, canvas.subplots(rows * columns, 1, squeeze=False, **settings).ravel()
+
+
+def add_shared_legend(canvas: Any, n_columns: int = 3) -> Any:
+    """Put one legend above all panels, where it hides no curve."""
+    lines: dict[str, Any] = {}  # the first line of each name
+    for axis in canvas.axes:
+        for line, name in zip(*axis.get_legend_handles_labels(), strict=True):
+            lines.setdefault(name, line)
+    if canvas.get_figwidth() <= PHONE_WIDTH:
+        letters = max(map(len, lines)) + 8  # and the sample of the line
+        n_columns = min(n_columns, max(1, math.floor(PHONE_WIDTH * LETTERS / letters)))
+    canvas.legend(lines.values(), lines, loc="outside upper center", ncols=n_columns, fontsize=7.5)
+    return canvas
 
 
 def run_glrt() -> Any:
@@ -31,11 +63,11 @@ def run_glrt() -> Any:
 def draw_glrt(data: Any, ink: Any) -> Any:
     """Draw the parameters under which the first action is best, and the confidence ellipse."""
     truth, actions, found = data
-    canvas = make_canvas(7.6, 3.3)
+    canvas, panels = make_panels(ink, 7.6, 3.5, 2)
     grid = np.linspace(-0.9, 1.9, 300)
     points = np.stack(np.meshgrid(grid, grid), axis=-1)  # (300, 300, 2)
     first_is_best = (points @ actions.T).argmax(-1) == 0
-    for axis, (n, theta, V, beta, ratio) in zip(canvas.subplots(1, 2), found, strict=True):
+    for axis, (n, theta, V, beta, ratio) in zip(panels, found, strict=True):
         region = (grid[0], grid[-1], grid[0], grid[-1])
         shade = np.where(first_is_best, 0.22, 0.0)
         colour = np.ones((*shade.shape, 4)) * [*to_rgb(ink.lines[0]), 1.0]
@@ -50,7 +82,7 @@ def draw_glrt(data: Any, ink: Any) -> Any:
         verdict = "certified" if ratio > beta else "not certified"
         axis.set(xlim=(-0.9, 1.9), ylim=(-0.9, 1.9), aspect="equal")
         axis.set_title(f"{n} rounds: GLR {ratio:.1f}, β {beta:.1f}, {verdict}", fontsize=9)
-    axis.legend(fontsize=7, loc="lower left")
+    add_shared_legend(canvas)
     return add_caption(canvas, "shaded: the parameters under which the first action is best")
 
 
@@ -78,9 +110,9 @@ def name_truth(x: Any) -> Any:
 
 def draw_trees(maps: Any, ink: Any) -> Any:
     """Draw the truth beside the predictions."""
-    canvas = make_canvas(7.6, 2.15)
+    canvas, panels = make_panels(ink, 7.6, 2.15, 4)
     titles = ("mean reward", "1 tree", "5 trees", "40 trees")
-    for axis, values, title in zip(canvas.subplots(1, 4), maps, titles, strict=True):
+    for axis, values, title in zip(panels, maps, titles, strict=True):
         axis.imshow(values, origin="lower", vmin=0.1, vmax=1.3, cmap="cividis", rasterized=True)
         axis.set_title(title, color=ink.text)
         axis.set(xticks=[], yticks=[])
@@ -114,8 +146,7 @@ def follow_context() -> Any:
 def draw_certificates(data: Any, ink: Any) -> Any:
     """Draw the two sides of the test of one context."""
     glr, threshold = data
-    canvas = make_canvas(5.2, 3.0)
-    axis = canvas.subplots()
+    canvas, (axis,) = make_panels(ink, 5.2, 3.0)
     rounds = np.arange(1, len(glr) + 1)
     axis.plot(rounds, glr, color=ink.lines[0], label="likelihood ratio, choice.glr")
     axis.plot(rounds, threshold, color=ink.lines[1], label="threshold, choice.threshold")
@@ -139,8 +170,7 @@ def run_auto() -> Any:
 def draw_auto(data: Any, ink: Any) -> Any:
     """Draw the weights as a stack."""
     times, weights = data
-    canvas = make_canvas(5.2, 3.2)
-    axis = canvas.subplots()
+    canvas, (axis,) = make_panels(ink, 5.2, 3.2)
     names = ("columns", "waves", "steps", "trees", "networks")
     rows = np.vstack([weights, weights[-1:]]).T
     axis.stackplot(times, rows, labels=names, colors=ink.lines[:5], step="post", alpha=0.85)
@@ -159,8 +189,9 @@ def draw_curve(axis: Any, steps: Any, mean: Any, stderr: Any, colour: str, n: in
 
 
 def add_caption(canvas: Any, text: str) -> Any:
-    """Write a small line below the panels, and return the figure."""
-    canvas.supxlabel(text, fontsize=7.5)
+    """Write a small line below the panels, or several if it is long, and return the figure."""
+    letters = round(LETTERS * canvas.get_figwidth())
+    canvas.supxlabel(textwrap.fill(text, letters), fontsize=7.5)
     return canvas
 
 

@@ -3,8 +3,9 @@
     python docs/figures/make.py            # all of them
     python docs/figures/make.py glrt trees # some of them
 
-Each picture is written twice to docs/images, for light and for dark pages. A picture is computed
-once and drawn twice; `idea_figures`, `regret_figures` and `stored_figures` hold its functions.
+Each picture is written four times to docs/images: for light and for dark pages, wide and narrow. On
+a phone the narrow one is shown, with one panel below the other. A picture is computed once;
+`idea_figures`, `regret_figures` and `stored_figures` hold its functions.
 """
 
 import argparse
@@ -24,17 +25,20 @@ IMAGES = Path(__file__).parents[1] / "images"
 
 
 class Ink(NamedTuple):
-    """The colours of a picture on one kind of page."""
+    """The colours of a picture on one kind of page, and whether it is for a phone."""
 
     lines: tuple[str, ...]
     text: str
     paper: str
     suffix: str
+    narrow: bool = False
 
 
 INKS = (
     Ink(LIGHT, "#222222", "#ffffff", ""),
     Ink(DARK, "#d5d7e0", "#1e2129", "-dark"),
+    Ink(LIGHT, "#222222", "#ffffff", "-narrow", narrow=True),
+    Ink(DARK, "#d5d7e0", "#1e2129", "-narrow-dark", narrow=True),
 )
 
 FIGURES: dict[str, tuple[Callable[[], Any], Callable[[Any, Ink], Any]]] = {
@@ -60,7 +64,7 @@ def use_ink(ink: Ink) -> Any:
 
 
 def write_figure(name: str) -> None:
-    """Compute one picture and write it for both kinds of pages."""
+    """Compute one picture and write it for every kind of page."""
     compute, draw = FIGURES[name]
     data = compute()
     for ink in INKS:

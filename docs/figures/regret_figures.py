@@ -2,12 +2,11 @@
 
 from typing import Any
 
-from idea_figures import add_caption, draw_curve
+from idea_figures import PHONE_WIDTH, add_caption, draw_curve, make_panels
 
 import banditsrl
 from banditsrl.display.intervals import BAND
 from banditsrl.display.palette import LIGHT
-from banditsrl.display.pictures import make_canvas
 
 SEEDS = 20
 
@@ -27,8 +26,7 @@ def run_banditsrl() -> Any:
 def draw_banditsrl(data: Any, ink: Any) -> Any:
     """Draw regret, and the share of seeds in which each candidate is in use."""
     (ours, base), _ = data
-    canvas = make_canvas(7.6, 2.9)
-    left, right = canvas.subplots(1, 2)
+    canvas, (left, right) = make_panels(ink, 7.6, 2.9, 2)
     for k, result in enumerate((ours, base)):
         draw_curve(left, result.steps, result.mean, result.stderr, ink.lines[k], SEEDS)
         name = ("BanditSRL with ε-greedy", "ε-greedy on the HLS candidate")[k]
@@ -66,8 +64,7 @@ def run_linear() -> Any:
 
 def draw_linear(results: Any, ink: Any) -> Any:
     """Draw the regret of the four bases."""
-    canvas = make_canvas(5.2, 3.1)
-    axis = canvas.subplots()
+    canvas, (axis,) = make_panels(ink, 5.2, 3.1)
     for k, (name, result) in enumerate(
         zip(("LinUCB", "LinTS", "ε-greedy", "IGW"), results, strict=True)
     ):
@@ -88,6 +85,8 @@ def run_compared() -> Any:
 def draw_compared(comparison: Any, ink: Any) -> Any:
     """Draw it as `comparison.plot()` does, in the colours of a page."""
     canvas = comparison.plot().figure
+    if ink.narrow:
+        canvas.set_size_inches(PHONE_WIDTH, 3.7)
     colours = dict(zip(LIGHT, ink.lines, strict=True))
     for axis in canvas.axes:
         for line in axis.lines:

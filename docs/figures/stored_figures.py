@@ -7,108 +7,129 @@ from typing import Any
 
 import jax
 import numpy as np
-import polars as pl
-from idea_figures import add_caption, draw_curve
+from idea_figures import add_caption, add_shared_legend, make_panels
 
 import banditsrl
 from banditsrl.display.intervals import BAND, margin_of_mean
-from banditsrl.display.pictures import make_canvas
 from banditsrl.policies.watched import Watched
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 RESULTS = BENCHMARKS / "results"
+sys.path.insert(0, str(BENCHMARKS))  # the scripts that wrote the results also read them
+from paper_curves import BASES, MIN_SEEDS, Curve, read_figure, read_long_runs  # noqa: E402
+
 N_SEEDS = 20
-NOTE = f"scale quick: {N_SEEDS} seeds, 10,000 steps; {BAND}"
+"""Number of seeds of the network policies at 10,000 steps."""
 
 
-def read_linear() -> pl.DataFrame:
-    """Return the curves of the linear figures at scale quick."""
-    return pl.read_csv(RESULTS / "linear-quick.csv")
+def read_vardim() -> list[Curve]:
+    """Return the curves of main figure 1."""
+    return read_figure("vardim")
 
 
-def draw_vardim(table: pl.DataFrame, ink: Any) -> Any:
-    """Draw the four panels of main figure 1."""
-    canvas = make_canvas(7.6, 6.2)
-    names = ("realizable", "misspecified", "no-hls", "weak-hls")
-    for axis, name in zip(canvas.subplots(2, 2).flat, names, strict=True):
-        draw_problem(axis, table, f"vardim-{name}", ink)
-    return add_caption(add_shared_legend(canvas), NOTE)
+def read_weak_losses() -> list[Curve]:
+    """Return the curves of the figure on the weak losses."""
+    return read_figure("vardim-weak-losses")
 
 
-def draw_leader(table: pl.DataFrame, ink: Any) -> Any:
+def read_mixing() -> list[Curve]:
+    """Return the curves of the figure on mixing representations."""
+    return read_figure("mixing")
+
+
+def draw_panels(curves: list[Curve], ink: Any) -> Any:
+    """Draw the four panels of a figure on varying dimension."""
+    canvas, panels = make_panels(ink, 7.6, 6.2, 2, rows=2)
+    titles = list(dict.fromkeys(curve.panel for curve in curves))
+    for axis, title in zip(panels, titles, strict=True):
+        draw_panel(axis, curves, title, ink)
+    return add_caption(add_shared_legend(canvas), describe_runs(curves))
+
+
+def draw_leader(curves: list[Curve], ink: Any) -> Any:
     """Draw the figure on mixing representations."""
-    canvas = make_canvas(5.2, 3.2)
-    axis = canvas.subplots()
-    draw_problem(axis, table, "mixing", ink)
-    axis.legend(fontsize=7)
-    return add_caption(canvas, NOTE)
+    canvas, (axis,) = make_panels(ink, 5.2, 3.2)
+    draw_panel(axis, curves, "mixing", ink)
+    return add_caption(add_shared_legend(canvas), describe_runs(curves))
 
 
-def draw_problem(axis: Any, table: pl.DataFrame, problem: str, ink: Any) -> None:
-    """Draw all curves of one problem; an algorithm has one colour in all panels."""
-    labels = list(dict.fromkeys(table["label"]))
-    rows = table.filter(pl.col("problem") == problem)
-    for label in dict.fromkeys(rows["label"]):
-        curve = rows.filter(pl.col("label") == label)
-        steps, mean, stderr = (curve[name].to_numpy() for name in ("step", "regret", "stderr"))
-        colour = ink.lines[labels.index(label)]
-        draw_curve(axis, steps, mean, stderr, colour, N_SEEDS)
-        axis.plot([], [], color=colour, label=label)
-    axis.set(xlabel="step", ylabel="cumulative regret", title=problem)
+def draw_panel(axis: Any, curves: list[Curve], title: str, ink: Any) -> None:
+    """Draw the curves of one panel; an algorithm has one colour in all panels."""
+    labels = list(dict.fromkeys(curve.label for curve in curves))
+    for curve in (curve for curve in curves if curve.panel == title):
+        colour = ink.lines[labels.index(curve.label)]
+        draw_mean(axis, curve, colour)
+        axis.plot([], [], color=colour, label=curve.label)
+    axis.set(xlabel="thousand steps", ylabel="cumulative regret", title=title)
+    axis.set_xlim(0)
     axis.set_ylim(bottom=0)
 
 
-def add_shared_legend(canvas: Any) -> Any:
-    """Put one legend above all panels, where it hides no curve."""
-    lines: dict[str, Any] = {}  # the first line of each name
-    for axis in canvas.axes:
-        for line, name in zip(*axis.get_legend_handles_labels(), strict=True):
-            lines.setdefault(name, line)
-    canvas.legend(lines.values(), lines, loc="outside upper center", ncols=3, fontsize=7.5)
-    return canvas
+def draw_mean(axis: Any, curve: Curve, colour: str, dash: str = "-") -> None:
+    """Draw the mean regret of the seeds of a curve, from step 0, with its band if there is one."""
+    steps = np.concatenate([[0], curve.steps]) / 1e3
+    regret = np.pad(curve.regret, ((0, 0), (1, 0)))  # (S, K + 1)
+    axis.plot(steps, regret.mean(0), color=colour, ls=dash)
+    if len(regret) >= MIN_SEEDS:
+        half = margin_of_mean(regret)
+        low, high = regret.mean(0) - half, regret.mean(0) + half
+        axis.fill_between(steps, low, high, color=colour, alpha=0.2, lw=0)
 
 
-def read_paper() -> dict[tuple[str, str], pl.DataFrame]:
-    """Return the stored runs at the paper's horizon, by problem and policy."""
-    found = {}
-    for folder in sorted((RESULTS / "paper" / "runs").iterdir()):
-        spec = json.loads((folder / "spec.json").read_text())
-        table = pl.read_parquet(folder / "table.parquet")
-        found[spec["problem"], spec["policy"]] = table
-    return found
+def describe_runs(curves: list[Curve]) -> str:
+    """Return the caption of a picture: the number of seeds, the horizon and the kind of band."""
+    n_seeds, horizon = len(curves[0].seeds), curves[0].steps[-1]
+    return f"{n_seeds} seeds, {horizon:,} steps; {BAND}"
 
 
-def draw_network_pair(runs: Any, ink: Any) -> Any:
+def find_curve(curves: list[Curve], panel: str, label: str) -> Curve:
+    """Return one curve of a figure."""
+    return next(curve for curve in curves if (curve.panel, curve.label) == (panel, label))
+
+
+def draw_network_pair(curves: list[Curve], ink: Any) -> Any:
     """Draw one network policy with and without the test, and its certified share."""
-    canvas = make_canvas(7.6, 2.9)
-    left, right = canvas.subplots(1, 2)
-    for k, name in enumerate(("nn-banditsrl-egreedy", "neural-egreedy")):
-        table = runs["mushroom", name]
-        steps, certified = table["step"].to_numpy(), table["certified"].to_numpy()
-        left.plot(steps / 1e3, table["regret"].to_numpy(), color=ink.lines[k], label=name)
-        share = np.diff(certified, prepend=0.0) / np.diff(steps, prepend=0)
-        right.plot(steps / 1e3, share, color=ink.lines[k], label=name)
+    canvas, (left, right) = make_panels(ink, 7.6, 2.9, 2)
+    names = ("nn-banditsrl-egreedy", "neural-egreedy")
+    pair = [find_curve(curves, "mushroom", name) for name in names]
+    for k, curve in enumerate(pair):
+        draw_mean(left, curve, ink.lines[k])
+        left.plot([], [], color=ink.lines[k], label=curve.label)
+        share = curve.counts.certified_shares.mean(0)
+        right.plot(curve.steps / 1e3, share, color=ink.lines[k], label=curve.label)
     left.set(xlabel="thousand steps", ylabel="cumulative regret", title="mushroom")
     right.set(xlabel="thousand steps", title="certified share of rounds", ylim=(-0.02, 1.04))
     left.legend(fontsize=7)
-    return add_caption(canvas, "one seed (seed 0), preset paper, 500,000 steps")
+    note = f"preset paper, {curves[0].steps[-1]:,} steps; {describe_sizes(pair)}"
+    return add_caption(canvas, note)
 
 
-def draw_nonlinear(runs: Any, ink: Any) -> Any:
+def draw_nonlinear(curves: list[Curve], ink: Any) -> Any:
     """Draw what is stored of main figure 2; the base of a pair is dashed."""
-    canvas = make_canvas(7.6, 3.6)
-    bases = ("egreedy", "linucb", "lints", "igw")
-    for axis, problem in zip(canvas.subplots(1, 2), ("wheel", "mushroom"), strict=True):
-        for (where, name), table in runs.items():
-            if where == problem:
-                k = [name.endswith(base) for base in bases].index(True)
-                dash = "-" if name.startswith("nn-") else "--"
-                x, y = table["step"].to_numpy() / 1e3, table["regret"].to_numpy()
-                axis.plot(x, y, color=ink.lines[k], ls=dash, label=name)
-        axis.set(xlabel="thousand steps", ylabel="cumulative regret", title=problem)
-    return add_caption(
-        add_shared_legend(canvas), "one seed (seed 0) of two of the five problems, preset paper"
-    )
+    problems = list(dict.fromkeys(curve.panel for curve in curves))
+    canvas, panels = make_panels(ink, 7.6, 3.3, len(problems))
+    for axis, problem in zip(panels, problems, strict=True):
+        for curve in (curve for curve in curves if curve.panel == problem):
+            pairs = [(f"nn-banditsrl-{base}", alone) for base, alone in BASES.items()]
+            k = [curve.label in pair for pair in pairs].index(True)
+            dash = "-" if curve.label.startswith("nn-") else "--"
+            draw_mean(axis, curve, ink.lines[k], dash)
+            axis.plot([], [], color=ink.lines[k], ls=dash, label=curve.label)
+        axis.set(xlabel="thousand steps", title=problem)
+        axis.set_xlim(0)
+        axis.set_ylim(bottom=0)
+    canvas.axes[0].set(ylabel="cumulative regret")
+    legend = add_shared_legend(canvas, len(BASES))  # a column per base
+    return add_caption(legend, f"preset paper; {describe_sizes(curves)}")
+
+
+def describe_sizes(curves: list[Curve]) -> str:
+    """Return the number of seeds of some curves, and the kind of band if one is drawn."""
+    sizes = sorted({len(curve.seeds) for curve in curves})
+    if sizes[-1] < MIN_SEEDS:
+        return "mean of at most 2 seeds" if sizes[-1] > 1 else "one seed per curve"
+    several = f"{sizes[0]} to {sizes[-1]} seeds; {BAND}, from {MIN_SEEDS} seeds on"
+    return several if len(sizes) > 1 else f"{sizes[0]} seeds; {BAND}"
 
 
 def read_networks() -> list[dict[str, Any]]:
@@ -119,10 +140,8 @@ def read_networks() -> list[dict[str, Any]]:
 def draw_baselines(runs: Any, ink: Any) -> Any:
     """Draw the final regret of the network policies on two problems."""
     labels = ("Neural-ε-greedy", "Neural-LinUCB", "Neural-LinTS", "IGW-REF")
-    canvas = make_canvas(7.6, 2.6)
-    for axis, problem in zip(
-        canvas.subplots(1, 2, sharey=True), ("wheel", "mushroom"), strict=True
-    ):
+    canvas, panels = make_panels(ink, 7.6, 2.6, 2, sharey=True)
+    for axis, problem in zip(panels, ("wheel", "mushroom"), strict=True):
         for k, label in enumerate(labels):
             final = next(
                 np.array(run["final"])
@@ -141,8 +160,7 @@ def draw_baselines(runs: Any, ink: Any) -> Any:
 
 def play_change() -> Any:
     """Return the cumulative regret without and with a test for drift, (seeds, rounds) each."""
-    sys.path.insert(0, str(BENCHMARKS))
-    import watched  # noqa: PLC0415  (its folder must join the path first)
+    import watched  # noqa: PLC0415 - only this picture needs it
 
     stream = banditsrl.Stream(n_columns=watched.N_COLUMNS, n_actions=watched.N_ACTIONS)
     found = []
@@ -156,8 +174,7 @@ def play_change() -> Any:
 
 def draw_watched(found: Any, ink: Any) -> Any:
     """Draw regret before and after a change of the rewards."""
-    canvas = make_canvas(5.2, 3.1)
-    axis = canvas.subplots()
+    canvas, (axis,) = make_panels(ink, 5.2, 3.1)
     rounds = np.arange(0, 10_000, 50)
     for k, (regret, name) in enumerate(zip(found, ("no test", "drift=1e5"), strict=True)):
         for line in regret:
@@ -171,10 +188,11 @@ def draw_watched(found: Any, ink: Any) -> Any:
 
 
 FIGURES = {
-    "vardim": (read_linear, draw_vardim),
-    "leader": (read_linear, draw_leader),
-    "nn-banditsrl": (read_paper, draw_network_pair),
-    "nonlinear": (read_paper, draw_nonlinear),
+    "vardim": (read_vardim, draw_panels),
+    "vardim-weak-losses": (read_weak_losses, draw_panels),
+    "leader": (read_mixing, draw_leader),
+    "nn-banditsrl": (read_long_runs, draw_network_pair),
+    "nonlinear": (read_long_runs, draw_nonlinear),
     "baselines": (read_networks, draw_baselines),
     "watched": (play_change, draw_watched),
 }

@@ -1,7 +1,7 @@
-"""Which tables become blocks on a phone? Those with sentences, whose columns would be too narrow.
+"""Which tables become blocks on a phone? Those whose columns would be too narrow for their words.
 
 On a phone every row of such a table is a block, with one cell below the other and the name of the
-column before the cell (docs/css/banditsrl.css). Tables of numbers scroll instead.
+column before the cell (docs/css/banditsrl.css). Other tables scroll, if they must.
 """
 
 import html
@@ -11,7 +11,7 @@ from typing import Any
 TABLE = re.compile(r"<table>(.*?)</table>", re.DOTALL)
 ROW = re.compile(r"<tr>(.*?)</tr>", re.DOTALL)
 CELL = re.compile(r"<(t[hd])([^>]*)>(.*?)</\1>", re.DOTALL)
-COLUMNS, LONG = 3, 40
+STACKED = ((3, 40), (6, 20))
 """A table of so many columns with a cell of so many characters is stacked."""
 
 
@@ -26,7 +26,9 @@ def stack(table: str) -> str:
     names = [read_text(cell[2]) for cell in CELL.findall(header)]
     texts = [read_text(cell[2]) for row in rows for cell in CELL.findall(row)]
     is_reference = names[0] == "Name"  # written from docstrings, with a look of its own
-    if len(names) < COLUMNS or is_reference or max(map(len, texts), default=0) < LONG:
+    longest = max(map(len, texts), default=0)
+    too_wide = any(len(names) >= columns and longest >= long for columns, long in STACKED)
+    if is_reference or not too_wide:
         return table
     labelled = ROW.sub(lambda row: f"<tr>{label_cells(row[1], names)}</tr>", table)
     return labelled.replace("<table>", '<table data-stacked="">', 1)

@@ -20,7 +20,7 @@ LARGEST_COUNT = 2**63 - 1
 
 LARGEST_NUMBER = 1e19
 """Largest size of a column or a reward. Policies square them, and networks do so in float32, where
-numbers above 3.4e38 are infinite; one of those would make all sums infinite or NaN for ever."""
+numbers above 3.4e38 are infinite; one of those would make all later sums infinite or NaN."""
 
 LARGEST_INDEX = 2**31 - 1
 """Largest index of an action: indices are kept in 32 bits."""
@@ -30,9 +30,15 @@ def real(name: str, value: object) -> float:
     """Return a finite real number."""
     if isinstance(value, bool) or not isinstance(value, Real):
         raise InvalidType(f"{name} must be a real number, got {value!r}.")
-    if not math.isfinite(value):
+    try:
+        number = float(value)
+    except OverflowError:
+        raise InvalidArgument(
+            f"{name} must be finite, got a whole number that is larger than any float."
+        ) from None
+    if not math.isfinite(number):
         raise InvalidArgument(f"{name} must be finite, got {value!r}.")
-    return float(value)
+    return number
 
 
 def positive(name: str, value: object) -> float:

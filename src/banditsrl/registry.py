@@ -113,7 +113,13 @@ class Registry(Generic[T]):
         raise UnknownName(f"There is no {self.kind} named {name!r}; {hint}")
 
     def __repr__(self) -> str:
-        names = textwrap.fill(", ".join(self), 96, initial_indent="    ", subsequent_indent="    ")
+        names = textwrap.fill(
+            ", ".join(self),
+            96,
+            initial_indent="    ",
+            subsequent_indent="    ",
+            break_on_hyphens=False,
+        )
         return f"Registry of {len(self)} names, each a {self.kind}:\n{names}"
 
     def __contains__(self, name: object) -> bool:

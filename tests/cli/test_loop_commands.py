@@ -47,6 +47,13 @@ def test_show_says_where_the_loop_stands(store: Path) -> None:
     assert "waiting      1" in run("show", str(store))
 
 
+def test_names_with_brackets_are_printed_as_they_are(tmp_path: Path) -> None:
+    config = CONFIG.replace("[red, green]", "['[bold]', '[/red]']")
+    (tmp_path / "odd.yaml").write_text(config)
+    run("create", str(tmp_path / "odd.db"), str(tmp_path / "odd.yaml"))
+    assert "[bold] active, [/red] active" in run("show", str(tmp_path / "odd.db"))
+
+
 def test_replay_and_verify_agree_with_the_log(store: Path) -> None:
     found = json.loads(run("replay", str(store), "--json"))
     assert (found["position"], found["rounds"]) == (12, 5)

@@ -55,6 +55,31 @@ def test_every_error_is_one_line_of_one_style(
     assert shown.count("\n") == 1
 
 
+def test_h_is_short_for_help(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(monkeypatch, "run", "-h") == 0
+    assert "Run one policy on one problem" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("words", [[], ["loop"]])
+def test_without_a_command_there_is_help_and_no_error_sentence(
+    words: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(monkeypatch, *words) == 2
+    shown = "".join(capsys.readouterr())
+    assert "Commands" in shown
+    assert "error:" not in shown
+
+
+def test_a_curve_is_named_by_the_settings_of_its_policy_only(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    settings = ["--set", "n_contexts=9", "--set", "ucb_scale=2"]
+    assert run(monkeypatch, "run", "wheel", "linucb", *settings, "--dry-run") == 0
+    assert "wheel: linucb (ucb_scale=2):" in "".join(capsys.readouterr())
+
+
 CONFIG = {"actions": ["red", "green"], "columns": {"age": "number"}, "policy": "linucb-disjoint"}
 
 

@@ -10,8 +10,8 @@ from banditsrl.evaluation.calibration import (
     BIN_EDGES,
     LARGE_BETS,
     PLAYED_BETS,
-    LawTally,
     PlayedTally,
+    PmfTally,
 )
 from banditsrl.logs.log import LogBatch
 
@@ -56,7 +56,7 @@ def test_the_capital_of_logged_laws_equals_a_loop_over_rounds() -> None:
     laws = random_laws(40, 3, 1)
     batch = make_batch(laws, 2)
     members = np.arange(40)[:, None] % 2 == 0
-    tally = LawTally(3, ("even rows",))
+    tally = PmfTally(3, ("even rows",))
     tally.add(batch, members)
 
     capitals = []
@@ -98,9 +98,9 @@ def test_the_capital_of_played_propensities_equals_a_loop_over_rounds() -> None:
     assert tally.judge().log_evidence == pytest.approx(math.log(np.mean(capitals)), abs=1e-10)
 
 
-@pytest.mark.parametrize("kind", [LawTally, PlayedTally])
+@pytest.mark.parametrize("kind", [PmfTally, PlayedTally])
 def test_right_propensities_are_rejected_at_most_at_the_level_at_any_time(
-    kind: type[LawTally] | type[PlayedTally],
+    kind: type[PmfTally] | type[PlayedTally],
 ) -> None:
     """With level 0.2 and 200 logs, 40 rejections are allowed on average; 60 has chance 1e-3."""
     n_rejected = 0
@@ -110,7 +110,7 @@ def test_right_propensities_are_rejected_at_most_at_the_level_at_any_time(
         ever = False
         for first in range(0, 300, 60):
             batch = make_batch(
-                laws[first : first + 60], 1000 * seed + first, with_law=kind is LawTally
+                laws[first : first + 60], 1000 * seed + first, with_law=kind is PmfTally
             )
             tally.add(batch, no_groups(batch))
             ever |= tally.judge(0.2).rejected
@@ -122,7 +122,7 @@ def test_a_law_that_is_not_played_is_rejected_and_the_action_is_named() -> None:
     truth = np.tile([0.5, 0.3, 0.2], (4000, 1))
     stated = np.tile([0.5, 0.2, 0.3], (4000, 1))
     batch = make_batch(truth, 5, stated=stated)
-    tally = LawTally(3, ())
+    tally = PmfTally(3, ())
     tally.add(batch, no_groups(batch))
     found = tally.judge()
     assert found.rejected

@@ -190,7 +190,7 @@ def test_evidence_of_another_time_is_refused(store: Path) -> None:
     evidence = judge(store, 2, "better:0.01").evidence
     with Loop.open(store, warm_up=False, learner=False) as loop:
         loop.promote(0)
-        with pytest.raises(Conflict, match="Another model version has come to decide"):
+        with pytest.raises(Conflict, match="Another model version has started to decide"):
             loop.promote(2, evidence=evidence)
         assert loop.status()["model"] == 0
 

@@ -105,7 +105,7 @@ def by_hand(policy: Any) -> tuple[list[int], Any]:
 def test_a_replay_is_the_life_of_a_policy_that_is_driven_by_hand(
     policy: Any, by_hand: tuple[list[int], Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("banditsrl.evaluation.log_life.CHUNK_ROWS", 128)  # so there are four
+    monkeypatch.setattr("banditsrl.evaluation.policy_replay.CHUNK_ROWS", 128)  # so there are four
     found = replay_by_rejection(policy, make_log(ROUNDS), seed=5)
     accepted, state = by_hand
     assert found.n_accepted == len(accepted) > 20

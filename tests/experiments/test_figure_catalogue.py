@@ -8,8 +8,11 @@ import banditsrl
 from banditsrl.experiments.figure_catalogue import FIGURES, read_figure
 from banditsrl.experiments.planning import list_cells
 from banditsrl.experiments.run_spec import parse_settings
+from banditsrl.experiments.store import Store
 from banditsrl.policies.policy_catalogue import POLICIES
 from banditsrl.problems.problem_catalogue import PROBLEMS
+
+PAPER = Path(__file__).parents[2] / "benchmarks" / "results" / "paper"
 
 
 def test_every_figure_names_policies_and_problems_that_exist() -> None:
@@ -62,6 +65,15 @@ def test_the_paper_s_scales_and_grids() -> None:
         for c in list_cells(FIGURES["ablation-losses"], "quick")
     }
     assert losses == {(a, b) for a in ("none", "weak", "rayleigh") for b in (0, 5)}
+
+
+def test_the_main_figure_continues_with_the_runs_that_are_kept_in_the_repository() -> None:
+    cells = {cell.spec.cell_hash: cell for cell in list_cells(FIGURES["nonlinear"], "full")}
+    kept = list(Store(PAPER).runs())
+    assert len(kept) == len(list((PAPER / "runs").iterdir()))
+    for run in kept:
+        assert run.finished
+        assert set(run.spec.seeds) <= set(cells[run.spec.cell_hash].seeds)
 
 
 def test_a_sweep_file_is_read(tmp_path: Path) -> None:

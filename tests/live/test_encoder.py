@@ -52,6 +52,18 @@ def test_odd_numbers_are_clipped_or_missing(value: Any, coded: float) -> None:
     assert np.isfinite(encode({"age": value})).all()
 
 
+def test_a_number_beyond_the_floats_is_kept_as_the_largest_one() -> None:
+    found = plain_context({"city": 10**400, "age": -(10**5000), "n": 10**300})
+    assert found == {"city": 1.7976931348623157e308, "age": -1.7976931348623157e308, "n": 10**300}
+    assert encode({"city": 10**400})[1:4] == [0, 0, 0]
+
+
+def test_half_a_character_is_refused() -> None:
+    assert plain_context({"city": "\U0001f389"}) == {"city": "\U0001f389"}
+    with pytest.raises(InvalidArgument, match="city must be valid Unicode, got"):
+        plain_context({"city": "\ud83c"})
+
+
 def test_numpy_values_are_written_as_plain_ones() -> None:
     found = plain_context({"age": np.float32(1.5), "flag": np.bool_(True), "n": np.int64(3)})
     assert found == {"age": 1.5, "flag": True, "n": 3}
@@ -68,3 +80,7 @@ def test_a_new_action_takes_the_next_slot_and_a_mask_its_place() -> None:
 def test_an_unknown_column_of_an_action_is_refused() -> None:
     with pytest.raises(InvalidArgument, match="no column named 'prize'; did you mean 'price'"):
         Encoder(CONFIG).check_action_columns({"prize": 1})
+    plain = read_config({"name": "offers", "actions": ["red"], "columns": {"age": "number"}})
+    with pytest.raises(InvalidArgument, match=r"action_columns must be declared .*\['prize'\]"):
+        Encoder(plain).check_action_columns({"prize": 1})
+    Encoder(plain).check_action_columns({})

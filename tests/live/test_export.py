@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 from banditsrl import Loop
 from banditsrl.cli.commands import app
-from banditsrl.errors import Conflict, InvalidArgument, NotFound
+from banditsrl.errors import Conflict, InvalidArgument, InvalidType, NotFound
 
 pytestmark = pytest.mark.usefixtures("without_training")
 
@@ -119,6 +119,44 @@ def test_a_wrong_import_is_refused_before_anything_is_written(loop: Loop, tmp_pa
         loop.export(tmp_path / "log.csv")
 
 
+ROW = {"id": "one", "context": {"age": 1}, "action": "red", "reward": 0.5, "time": 1.7e9}
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"pmf": {"green": 1.0}}, "pmf must give the action 'red' a chance"),
+        ({"pmf": {"red": 0.0, "green": 1.0}}, "pmf must give the action 'red' a chance"),
+        ({"pmf": {"red": -0.5, "green": 1.5}}, "pmf must be probabilities that sum to 1"),
+        ({"pmf": {"red": 0.5, "green": 0.4}}, "pmf must be probabilities that sum to 1"),
+        ({"pmf": [1.0]}, "pmf must give probabilities by action"),
+        ({"pmf": {"red": "all"}}, "pmf must be a real number"),
+        ({"time": 1.7e12}, "time must be in seconds since 1970, at most 1e\\+11, got 17"),
+        ({"rewarded": -1e300}, "rewarded must be in seconds since 1970"),
+    ],
+)
+def test_a_row_that_cannot_have_happened_is_refused(
+    loop: Loop, tmp_path: Path, change: dict[str, Any], message: str
+) -> None:
+    out, before = tmp_path / "log.jsonl", loop.log()
+    out.write_text(json.dumps({**ROW, **change}) + "\n")
+    with pytest.raises((InvalidArgument, InvalidType), match=message):
+        loop.import_decisions(out)
+    assert loop.log() == before
+    out.write_text(json.dumps({**ROW, "pmf": {"red": 0.667, "green": 0.333}}) + "\n")
+    assert loop.import_decisions(out) == 1
+    assert loop.decision("one").probability == 0.667
+
+
+def test_a_file_of_another_kind_is_refused(loop: Loop, tmp_path: Path) -> None:
+    (tmp_path / "log.jsonl").write_bytes(b"\xff\xfe\n")
+    with pytest.raises(InvalidArgument, match="line 1 is not JSON"):
+        loop.import_decisions(tmp_path / "log.jsonl")
+    (tmp_path / "log.parquet").write_bytes(b"no table")
+    with pytest.raises(InvalidArgument, match="is no Parquet file"):
+        loop.import_decisions(tmp_path / "log.parquet")
+
+
 def test_an_erased_context_is_gone_and_what_was_learned_stays(loop: Loop, path: Path) -> None:
     before, context = loop._engine.fold, loop._engine.encoder.encode({"age": 0.5}, [])
     predicted = loop._engine.programs.predict(before.state, context)
@@ -127,6 +165,8 @@ def test_an_erased_context_is_gone_and_what_was_learned_stays(loop: Loop, path: 
     assert loop.decision("id 0").context == {}
     assert loop.decision("id 1").context["user"] == "ann"
     assert b"bob" not in b"".join(read_contexts(loop))
+    with pytest.raises(Conflict, match="The context of the decision 'id 0' was erased; use anoth"):
+        loop.decide({"age": 0.5, "user": "bob"}, id="id 0")
     after = loop._engine.fold
     assert after.rounds == before.rounds
     again = loop._engine.programs.predict(after.state, context)
@@ -167,7 +207,7 @@ def test_a_snapshot_alone_is_no_pass(loop: Loop, tmp_path: Path) -> None:
     assert not found.passed
     assert str(found) == (
         f"No decision of 'offers' could be compared. Positions 2 to {found.last} of 'offers': no "
-        "difference in 0 trainings and 1 snapshot. The log has none that the loop has made."
+        "difference in 0 trainings and 1 snapshot. The loop has made none itself."
     )
 
 

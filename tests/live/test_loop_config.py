@@ -126,12 +126,16 @@ def test_a_file_that_cannot_be_read_is_refused(tmp_path: Path) -> None:
         ({"reward": {"waitt": 3}}, "no setting of reward named 'waitt'; did you mean 'wait'?"),
         ({"mode": "lern"}, "got 'lern'; did you mean 'learn'?"),
         ({"zzz": 1}, "There is no setting named 'zzz'."),
+        (
+            {"actions": {"a": {}, "b": {"price": "low"}}, "action_columns": {"price": "number"}},
+            "action 'b': price must be a number, got 'low'.",
+        ),
     ],
 )
 def test_a_new_loop_refuses_what_it_does_not_know(
     tmp_path: Path, change: dict[str, Any], message: str
 ) -> None:
-    with pytest.raises(InvalidArgument, match=re.escape(message)):
+    with pytest.raises((InvalidArgument, InvalidType), match=re.escape(message)):
         Loop.create(tmp_path / "offers.db", {**BASE, **change})
     assert not (tmp_path / "offers.db").exists()
 

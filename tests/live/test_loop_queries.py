@@ -91,7 +91,7 @@ def test_an_explanation_names_what_was_predicted_and_what_was_second(played: Pla
         assert found["second"] == max(others, key=lambda name: others[name])
         assert (found["decision"], found["outcome"]["value"]) == (decision, reward)
         text = " ".join(found["sentences"])
-        assert f"position {decision.certificate.position} of the log" in text
+        assert f"position {decision.certificate.position:,} of the log" in text
         assert all(sentence.endswith(".") for sentence in found["sentences"])
 
 

@@ -93,6 +93,9 @@ def test_the_last_state_follows_from_the_log_alone(
         ("SET value = 1 - value WHERE settled_at = (SELECT MIN(settled_at) FROM decisions)", "has"),
         ("SET slot = (slot + 1) % 3 WHERE position = 2", "position 2 has another slot"),
         ("SET model = 7 WHERE position = 2", "position 2 has another model"),
+        ("SET action = 'pink' WHERE position = 2", "position 2 has another action"),
+        ("SET context = '{}' WHERE position = 2", "position 2 has another features"),
+        ("SET context = '{\"size\": 1}' WHERE position = 2", "position 2 has another features"),
     ],
 )
 def test_a_log_that_was_tampered_with_is_found_out(

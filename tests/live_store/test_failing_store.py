@@ -124,6 +124,35 @@ def test_a_group_that_fails_once_is_written_one_by_one(
     assert loop.status()["rounds"] == 5
 
 
+def test_nothing_is_acknowledged_into_a_file_that_was_removed(tmp_path: Path) -> None:
+    path, away = tmp_path / "offers.db", tmp_path / "away.db"
+    with Loop.create(path, CONFIG, warm_up=False) as loop:
+        known = loop.decide({"age": 0.5})
+        path.rename(away)
+        for call in (lambda: loop.decide({}), lambda: loop.reward(known.id, 1.0), loop.status):
+            with pytest.raises(StoreUnavailable, match=r"offers\.db was removed or replaced"):
+                call()
+        assert not path.exists()
+        path.write_bytes(away.read_bytes())  # the same content in another file
+        with pytest.raises(StoreUnavailable, match="was removed or replaced"):
+            loop.decide({})
+        away.rename(path)
+        assert loop.reward(known.id, 1.0).counted
+        assert [record["kind"] for record in loop.log()] == ["created", "decision", "reward"]
+
+
+def test_nothing_is_acknowledged_without_the_write_ahead_log(tmp_path: Path) -> None:
+    Loop.create(tmp_path / "offers.db", CONFIG, warm_up=False).close()
+    with Loop.open(tmp_path / "offers.db", warm_up=False) as loop:
+        known = loop.decide({})
+        log = tmp_path / "offers.db-wal"
+        log.rename(tmp_path / "away")
+        with pytest.raises(StoreUnavailable, match="was removed or replaced"):
+            loop.reward(known.id, 1.0)
+        (tmp_path / "away").rename(log)
+        assert loop.reward(known.id, 1.0).counted
+
+
 def test_a_closed_loop_says_so(tmp_path: Path) -> None:
     loop = Loop.create(tmp_path / "offers.db", CONFIG, warm_up=False)
     loop.close()

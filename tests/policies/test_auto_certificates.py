@@ -47,7 +47,7 @@ class Judgement(NamedTuple):
     """The test of one context, by its formula."""
 
     rival: int  # the one of largest expected loss
-
+    cost: float  # by how much the mixture of all five prefers its own best action to the rival
     greedy: int
     ratio: float
     threshold: float
@@ -82,7 +82,9 @@ def judge(auto: BanditSRLAuto, state: AutoState, x: Any, mask: Any) -> Judgement
     agrees = bool(value.argmax() == greedy == index.argmax())
     threshold = 1 / auto.tolerance
     passes = bool(ratio > threshold)
-    return Judgement(int(losses.argmax()), greedy, ratio, threshold, passes, agrees)
+    rival = int(losses.argmax())
+    cost = float(value.max() - value[rival])
+    return Judgement(rival, cost, greedy, ratio, threshold, passes, agrees)
 
 
 def integrate_loss(gap: float, error: float) -> float:
@@ -148,7 +150,8 @@ def test_each_part_of_the_condition_can_prevent_certificates(
         worse = state._replace(errors=state.errors._replace(excess=jnp.asarray(1e6)))
     elif what == "scarcity":
         state = state._replace(errors=make_sums(100.0, 2.0, -0.1, 0.0, 0.01))
-        worse = state._replace(trees=state.trees._replace(masses=0.0 * state.trees.masses))
+        none = {name: 0.0 * getattr(state.trees, name) for name in ("masses", "alike")}
+        worse = state._replace(trees=state.trees._replace(**none))
     elif what == "spread":
         worse = state._replace(errors=state.errors._replace(spread=jnp.asarray(0.0)))
     else:
@@ -165,26 +168,55 @@ def test_each_part_of_the_condition_can_prevent_certificates(
 def test_uncertified_rounds_probe_the_rival_of_largest_expected_loss(
     auto: BanditSRLAuto, life: Life
 ) -> None:
-    """The law of the action is known, and certified rounds do not probe."""
-    probing, kinds = dataclasses.replace(auto, probe=0.25), set()
-    act, plain = banditsrl.compiled(probing).act, banditsrl.compiled(auto).act
-    state = life.later._replace(
-        errors=make_sums(100.0, 0.5, -0.1, 0.0, 0.3), has_signal=jnp.asarray(True)
-    )
+    """The pmf of the action is known, and certified rounds do not probe."""
+    probing, kinds, costs = dataclasses.replace(auto, probe=0.25), set(), []
+    plainly = dataclasses.replace(auto, probe=0.0)
+    act, plain = banditsrl.compiled(probing).act, banditsrl.compiled(plainly).act
+    state = make_old(life.later, n_rounds=60_000)
     for x in CONTEXTS:
         for mask in (EVERYTHING, SOME):
             found, choice = judge(auto, state, x, mask), act(state, x, mask, KEY)
             before = plain(state, x, mask, KEY)
             assert bool(choice.certified) is bool(before.certified)
-            probe = np.arange(A) == found.rival
-            mixed = np.asarray(before.pmf) * 0.75 + 0.25 * probe
+            rate = 0.25 / max(found.cost, 1.0)  # random play loses one per round
+            mixed = np.asarray(before.pmf) * (1 - rate) + rate * (np.arange(A) == found.rival)
+            costs.append(found.cost)
             np.testing.assert_allclose(choice.pmf, before.pmf if before.certified else mixed)
             kinds.add(bool(choice.certified))
     assert kinds == {True, False}
+    assert min(costs) < 1.0 < max(costs)
     x = next(x for x in CONTEXTS if not plain(state, x, None, KEY).certified)
     draw = jax.jit(jax.vmap(lambda key: probing.act(state, x, None, key).action))
     played = np.bincount(np.asarray(draw(jax.random.split(KEY, 4000))), minlength=A) / 4000
     np.testing.assert_allclose(played, act(state, x, None, KEY).pmf, atol=0.03)
+
+
+def make_old(state: AutoState, *, n_rounds: int) -> AutoState:
+    """The state after so many rounds, with a signal, and with errors that certify a few rounds."""
+    rewards = state.explorer.rewards._replace(n=jnp.asarray(n_rounds))
+    return state._replace(
+        explorer=state.explorer._replace(rewards=rewards),
+        errors=make_sums(100.0, 0.5, -0.1, 0.0, 0.3),
+        has_signal=jnp.asarray(True),
+    )
+
+
+@in_float64
+def test_probes_become_frequent_with_time_and_need_a_signal(
+    auto: BanditSRLAuto, life: Life
+) -> None:
+    probing, plainly = (dataclasses.replace(auto, probe=share) for share in (0.25, 0.0))
+    act, plain = banditsrl.compiled(probing).act, banditsrl.compiled(plainly).act
+
+    def probed(state: AutoState) -> float:
+        """The largest probability that probes add to an action."""
+        pairs = [(act(state, x, None, KEY), plain(state, x, None, KEY)) for x in CONTEXTS]
+        return max(float((one.pmf - other.pmf).max()) for one, other in pairs)
+
+    for n_rounds, share in [(0, 0.0), (5_000, 0.025), (25_000, 0.125), (10**6, 0.25)]:
+        assert probed(make_old(life.later, n_rounds=n_rounds)) == pytest.approx(share)
+    unsure = make_old(life.later, n_rounds=10**6)._replace(has_signal=jnp.asarray(False))
+    assert probed(unsure) == 0.0
 
 
 @in_float64
@@ -212,6 +244,28 @@ def test_a_context_that_is_not_familiar_is_not_certified(auto: BanditSRLAuto, li
     assert not act(sure._replace(seen=seen), certified, None, KEY).certified
     nothing = sure._replace(seen=auto.init(KEY).seen)
     assert not act(nothing, certified, None, KEY).certified
+
+
+@in_float64
+def test_only_rounds_in_the_same_leaves_are_near_a_kind_of_context_that_came_late(
+    auto: BanditSRLAuto, life: Life
+) -> None:
+    find = jax.jit(lambda state, x: auto._consult(state, x).scarcity)
+    shares = jnp.full((2, auto.trees.trees.n_trees), 0.9 / auto.trees.trees.n_trees)
+    usual = life.later._replace(trees=life.later.trees._replace(shares=shares))
+    late = usual._replace(seen=usual.seen._replace(grown=usual.seen.fitted > 0))
+    fewer = 0
+    for x in CONTEXTS:
+        z = auto._standardise(usual.explorer, x).ravel()
+        rows = np.zeros((auto.trees.trees.n_trees, A))
+        for k in range(2):
+            twin = jax.tree.map(lambda leaf, k=k: leaf[k], usual.trees)
+            rows += np.asarray(auto.trees.trees.count_near(twin, z))
+        expected = (1 / np.sqrt(1 + rows)).mean(axis=0) ** 2
+        np.testing.assert_allclose(find(late, x), expected, rtol=1e-5)
+        np.testing.assert_allclose(find(usual, x), consult(auto, usual, x).scarcity, rtol=1e-5)
+        fewer += bool((find(late, x) > find(usual, x)).any())
+    assert fewer > 0
 
 
 @in_float64

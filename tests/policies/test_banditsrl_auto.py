@@ -195,7 +195,8 @@ def test_every_setting_reaches_the_part_that_knows_it() -> None:
     assert (policy.slack, policy.delta, policy.sigma) == (1.0, 0.1, None)
     assert (policy.explorer.ucb_scale, policy.explorer.n_scaling) == (0.6, 80)
     assert policy.networks.learner.training.batch == 16
-    assert (policy.trees.n_trees, policy.trees.depth, policy.trees.rate) == (4, 2, 0.5)
+    trees = policy.trees.trees
+    assert (trees.n_trees, trees.depth, trees.rate) == (4, 2, 0.5)
     assert policy.networks.learner.network.dim == 4
     assert [wide.dim for wide in policy.explorer.wides] == [1 + 2, 1 + 2 + 10, 1 + 2 + 10]
     assert [wide.kind for wide in policy.explorer.wides[1:]] == ["waves", "steps"]

@@ -9,6 +9,13 @@ from numpy.typing import NDArray
 
 from banditsrl.errors import InvalidArgument
 from banditsrl.numerics.precision import in_float64
+from banditsrl.representations.tree_growth import (
+    BLOCK,
+    draw_rows,
+    make_table,
+    pad_rows,
+    place_blocks,
+)
 from banditsrl.representations.trees import Trees, TreeWeights
 
 N, M, A = 300, 4, 3
@@ -125,6 +132,69 @@ def test_rows_are_counted_by_leaf_and_action_whether_or_not_all_are_drawn() -> N
             alike = np.array([read_leaf(other, *tree) == leaf for other in rows[0]])
             np.testing.assert_allclose(near, np.bincount(rows[1][alike], minlength=A))
     np.testing.assert_allclose(drawn.masses.sum(axis=(1, 2)), N, rtol=1e-5)
+    assert (drawn.alike >= drawn.masses).all()
+
+
+def test_rows_are_alike_if_no_question_that_is_better_than_chance_divides_them() -> None:
+    """Up to two levels of a tree are better than chance; the other ones divide noise."""
+    rng = np.random.default_rng(1)
+    n, K, l2 = 600, 12, 3.0
+    columns, actions = rng.normal(size=(n, M)), rng.integers(0, A, n)
+    rewards = 2.0 * (columns[:, 1] > 0.3) * (actions == 1) + rng.normal(size=n)
+    trees, rows = Trees(A, M, n_trees=4, depth=3, n_questions=K), (columns, actions, rewards)
+    weights = fit(trees, rows)
+    targets = (rewards - rewards.mean()) / rewards.std()
+    base = np.array([targets[actions == a].sum() / ((actions == a).sum() + l2) for a in range(A)])
+    residuals, explained, first, n_levels = targets - base[actions], [], [], []
+    for t, (which, cuts) in enumerate(zip(weights.which, weights.cuts, strict=True)):
+        questions = list(zip(which, cuts, strict=True))
+        gains, chances = zip(
+            *(judge_level(rows, residuals, questions, d, K, l2) for d in range(3)), strict=True
+        )
+        found = max([d + 1 for d in range(3) if gains[d] > chances[d]], default=0)
+        explained.append(sum(gains[:found]))
+        first.append(chances[0])
+        n_levels.append(found)
+        leaf = np.array([read_leaf(row, which, cuts) for row in columns])
+        for i in range(0, n, 50):
+            same = leaf >> (3 - found) == leaf[i] >> (3 - found)
+            expected = np.bincount(actions[same], minlength=A)
+            np.testing.assert_allclose(weights.alike[t, leaf[i]], expected)
+        residuals = residuals - weights.values[t, leaf, actions] / rewards.std()
+    assert 0 < sum(n_levels) < 3 * 4
+    shares = np.array(explained) / (sum(explained) + np.mean(first))
+    np.testing.assert_allclose(weights.shares, shares, rtol=1e-4)
+
+
+def judge_level(
+    rows: Rows,
+    residuals: Floats,
+    questions: list[tuple[int, float]],
+    d: int,
+    n_questions: int,
+    l2: float,
+) -> tuple[float, float]:
+    """Return the gain of the question of a level, and what chance would let it gain."""
+    columns, actions, _ = rows
+    leaf = np.zeros(len(columns), dtype=int)
+    for j, cut in questions[:d]:
+        leaf = 2 * leaf + (columns[:, j] >= cut)
+    yes, gain, free = columns[:, questions[d][0]] >= questions[d][1], 0.0, 0.0
+    for cell in set(zip(leaf.tolist(), actions.tolist(), strict=True)):
+        here = (leaf == cell[0]) & (actions == cell[1])
+        for part, sign in ((here & yes, 1), (here & ~yes, 1), (here, -1)):
+            gain += sign * residuals[part].sum() ** 2 / (part.sum() + l2)
+            free += sign * part.sum() / (part.sum() + l2)
+    x = np.log(n_questions / 0.01)
+    return gain / (residuals**2).mean(), free + 2 * np.sqrt(free * x) + 2 * x
+
+
+def test_the_trees_do_not_know_what_is_alike_in_noise() -> None:
+    columns, actions, _ = make_rows()
+    weights = fit(make_trees(), (columns, actions, np.random.default_rng(2).normal(size=N)))
+    everything = np.broadcast_to(np.bincount(actions, minlength=A), weights.alike.shape)
+    np.testing.assert_array_equal(weights.alike, everything)
+    np.testing.assert_array_equal(weights.shares, np.zeros(5))
 
 
 def test_only_the_order_of_a_column_matters() -> None:
@@ -201,6 +271,61 @@ def test_more_rows_than_allowed_are_drawn_at_random() -> None:
     one, other = fit(trees, rows, seed=0), fit(trees, rows, seed=1)
     assert not np.allclose(one.base, other.base)
     assert np.isfinite(predict(trees, one, rows[0])).all()
+
+
+def test_rare_rows_are_drawn_first_and_all_rows_are_counted() -> None:
+    rng = np.random.default_rng(3)
+    n, most_rare, n_rows = 500, 40, 120
+    for n_rare in (0, 30, 120):
+        rare = np.zeros(n, dtype=bool)
+        rare[rng.choice(n, n_rare, replace=False)] = True
+        weight = rng.integers(0, 3, n).astype(float)
+        drawn = draw_rows(jax.random.key(n_rare), weight, rare, n_rows=n_rows, most_rare=most_rare)
+        order, counts = np.asarray(drawn.order), np.asarray(drawn.counts)
+        first = min(most_rare, int((rare & (weight > 0)).sum()))
+        assert int(drawn.n_first) == first
+        assert len(set(order.tolist())) == n_rows
+        assert rare[order[:first]].all()
+        assert rare[order[first:]].any() == (n_rare == 120)
+        np.testing.assert_allclose(counts[:first], weight[order[:first]])
+        np.testing.assert_allclose(counts.sum(), weight.sum(), rtol=1e-5)
+
+
+def test_every_tree_looks_at_all_rare_rows_and_at_no_row_twice() -> None:
+    n, size = 10 * BLOCK + 17, 4 * BLOCK
+    columns = pad_rows(np.arange(n, dtype=float)[:, None])
+    ones = pad_rows(np.ones(n))
+    actions = np.zeros(len(columns), dtype=np.int32)
+    for n_first, n_rare_blocks in ((0, 0), (1, 1), (2 * BLOCK, 2)):
+        table = make_table(columns, actions, ones, ones, np.asarray(n_first))
+        seen = set()
+        for seed in range(50):
+            places = np.asarray(place_blocks(jax.random.key(seed), table, size))
+            rows = (places[:, None] + np.arange(BLOCK)).ravel()
+            assert len(set(rows.tolist())) == size
+            assert set(range(n_first)) <= set(rows.tolist())
+            assert rows.max() < n
+            seen |= set(rows[n_rare_blocks * BLOCK :].tolist())
+        assert len(seen) > 0.9 * (n - n_rare_blocks * BLOCK)
+
+
+def test_trees_find_an_action_that_was_hardly_played_if_these_rows_are_rare() -> None:
+    """Where the first column is positive, action 0 was played 8 times in 20,000 rounds."""
+    rng = np.random.default_rng(0)
+    columns, n = rng.normal(size=(20_000, 2)), 20_000
+    best = (columns[:, 0] > 0).astype(np.int64)
+    rare = np.zeros(n, dtype=bool)
+    rare[rng.choice(np.flatnonzero(best == 1), 8, replace=False)] = True
+    actions = np.where(rare, 0, best)
+    rewards = 1.0 - 0.5 * rare + 0.2 * rng.normal(size=n)
+    trees = Trees(2, 2, n_rows=4096, n_rows_of_tree=1024)
+    with jax.enable_x64(True):
+        known, blind = (
+            fit_compiled(trees, jax.random.key(0), columns, actions, rewards, np.ones(n), first)
+            for first in (rare, None)
+        )
+        found = [float(predict(trees, w, np.array([[1.0, 0.0]]))[0, 0]) for w in (known, blind)]
+    assert abs(found[0] - 0.5) < 0.15 < abs(found[1] - 0.5)
 
 
 @pytest.mark.parametrize("name", ["n_trees", "depth", "n_questions", "n_rows", "n_rows_of_tree"])

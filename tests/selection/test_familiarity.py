@@ -19,8 +19,10 @@ from banditsrl.selection.familiarity import (
     add_fitted,
     add_values,
     choose_pairs,
+    count_anew,
     empty_counts,
     is_familiar,
+    is_late,
 )
 
 
@@ -114,6 +116,31 @@ def test_familiar_values_that_come_together_for_the_first_time_are_noticed() -> 
     both = np.array([[2.0, 2.0]])
     assert bool(is_familiar(counts_of(fitted, both), jnp.asarray(both[0])))
     assert not is_familiar(counts_of(fitted, np.repeat(both, 6, axis=0)), jnp.asarray(both[0]))
+
+
+@in_float64
+def test_what_once_became_more_frequent_is_late_even_after_it_was_fitted() -> None:
+    fitted = np.array([[0.0, 0.0], [0.0, 2.0], [2.0, 0.0]] * 100)
+    both, usual = np.array([[2.0, 2.0]] * 6), jnp.zeros(2)
+    counts = counts_of(fitted, both)
+    assert not is_late(counts, jnp.asarray(both[0]))
+    everything = np.concatenate([fitted, both, both])
+    counts = add_fitted(
+        count_anew(counts), jnp.asarray(everything), jnp.ones(len(everything), dtype=bool)
+    )
+    assert (int(counts.n_fitted), int(counts.n_since)) == (len(everything), 0)
+    assert bool(is_familiar(counts, jnp.asarray(both[0])))
+    assert bool(is_late(counts, jnp.asarray(both[0])))
+    assert not is_late(counts, usual)
+    assert bool(is_late(count_anew(counts), jnp.asarray(both[0])))
+
+
+@in_float64
+def test_nothing_is_late_at_the_first_fit() -> None:
+    counts = empty_counts(2)
+    for _ in range(10):
+        counts = add_values(counts, jnp.zeros(2))
+    assert not count_anew(counts).grown.any()
 
 
 def test_pairs_are_all_pairs_of_few_columns_and_different_ones_of_many() -> None:

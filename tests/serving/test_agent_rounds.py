@@ -45,3 +45,20 @@ def test_an_agent_that_keeps_none_says_so(three: banditsrl.FiniteProblem) -> Non
         agent.to_polars()
     with pytest.raises(InvalidArgument, match="Agent must have rounds to plot, got none"):
         agent.plot()
+
+
+@pytest.mark.parametrize(
+    ("name", "settings", "notes"),
+    [
+        ("linucb-disjoint", {}, ()),
+        ("linucb-disjoint", {"drift": 1e5}, ()),
+        ("glrt-linucb", {"audit": 0.1}, ("No round has been certified so far.",)),
+    ],
+)
+def test_nothing_is_said_about_audits_of_certificates_that_do_not_exist(
+    name: str, settings: dict[str, float], notes: tuple[str, ...]
+) -> None:
+    stream = banditsrl.Stream(n_columns=2, n_actions=2)
+    agent = banditsrl.Agent(banditsrl.make_policy(name, stream, **settings))
+    agent.learn([0.5, 1.0], agent.act([0.5, 1.0]), reward=1.0)
+    assert agent.summary().notes == notes

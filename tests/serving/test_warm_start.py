@@ -127,7 +127,7 @@ def test_a_log_without_all_propensities_is_learned_without_weights_only() -> Non
     assert banditsrl.Agent.from_log(policy, log).n_rounds == 20
     with pytest.raises(InvalidArgument, match="propensities must be finite"):
         banditsrl.Agent.from_log(policy, log, weighting="ips")
-    with pytest.raises(InvalidArgument, match="rewards must not be given beside a log"):
+    with pytest.raises(InvalidArgument, match="rewards must not be given with a log"):
         banditsrl.Agent.from_log(policy, log, rewards=rounds["rewards"])
     with pytest.raises(InvalidArgument, match="contexts and actions must be given without a log"):
         banditsrl.Agent.from_log(policy, rewards=rounds["rewards"])

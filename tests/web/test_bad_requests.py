@@ -57,6 +57,7 @@ WRONG_VALUES = [
     post("/v1/decide", {"context": {"member": 0.5}}, 422),
     post("/v1/decide", {"context": {"unknown": 1}}, 422),
     post("/v1/decide", {"context": {"age": 1e300}}, 422),
+    post("/v1/decide", {"context": {"member": 10**400}}, 422),
     post("/v1/decide", {"context": {"age": 0.9}, "id": "taken"}, 409),
     post("/v1/decide/batch", {"decisions": []}, 422),
     post("/v1/decide/batch", {"decisions": [GOOD] * 1001}, 422),

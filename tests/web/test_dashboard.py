@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from browsers import needs_browser, run_browser
 
+from banditsrl import Loop
 from banditsrl.reports.colours import DARK, LIGHT
 from banditsrl.web.server import HttpService
 from banditsrl.web.tokens import make_token
@@ -130,6 +131,29 @@ def test_a_decision_is_explained(browser: Any, shop: Any) -> None:
         assert action in shown
 
 
+def test_an_explanation_with_many_columns_fits_on_a_phone(browser: Any, tmp_path: Path) -> None:
+    names = [f"column_{k}" for k in range(20)]
+    config = {
+        "name": "wide",
+        "actions": ["red", "green"],
+        "columns": dict.fromkeys(names, "number"),
+        "policy": "uniform",
+    }
+    with Loop.create(tmp_path / "wide.db", config) as loop:
+        loop.decide(dict.fromkeys(names, 0.123456789))
+        with HttpService([lambda: KeptOpen(loop)]).run_beside() as address:
+            visit(browser, address, width=390)
+            browser.execute_script("document.querySelector('#decision-rows button').click()")
+            wait(browser, "return !document.getElementById('explanation').hidden")
+            assert "column_19" in browser.execute_script("return document.body.innerText")
+            inside = "[...document.querySelectorAll('#explanation p, #explanation li')]"
+            widths = browser.execute_script(
+                f"return {inside}.map((text) => [text.scrollWidth, text.clientWidth])"
+            )
+    assert len(widths) > 3
+    assert [pair for pair in widths if pair[0] > pair[1]] == []
+
+
 def test_nothing_is_fetched_from_elsewhere(browser: Any, shop: Any) -> None:
     browser.get_log("performance")
     visit(browser, shop.address)
@@ -156,8 +180,11 @@ def test_the_page_asks_for_a_token_and_keeps_it_for_the_session(
     token = make_token(tmp_path / "tokens.json", ["read"])
     kept = KeptOpen(shop.loop)
     with HttpService([lambda: kept], tokens=tmp_path / "tokens.json").run_beside() as address:
+        browser.get_log("browser")
         browser.get(f"{address}/")
         wait(browser, "return !document.getElementById('access').hidden")
+        assert browser.execute_script("return document.getElementById('denied').textContent") == ""
+        assert browser.get_log("browser") == []
         assert "drawn" not in browser.execute_script("return {...document.documentElement.dataset}")
         enter = (
             "document.getElementById('token').value = arguments[0];"
@@ -190,6 +217,45 @@ def test_lines_wear_the_colours_of_the_mode(
     strokes = set(browser.execute_script(script))
     assert len(strokes) == 4
     assert strokes <= allowed
+
+
+def test_eight_actions_look_different(browser: Any, shop: Any, tmp_path: Path) -> None:
+    config = {
+        "name": "eight",
+        "actions": [f"offer {k}" for k in range(8)],
+        "columns": {"age": "number"},
+        "policy": "uniform",
+    }
+    with Loop.create(tmp_path / "eight.db", config) as loop:
+        loop.decide_many([{"context": {}}] * 100)
+        with HttpService([lambda: KeptOpen(loop)]).run_beside() as address:
+            visit(browser, address)
+            looks = browser.execute_script(
+                "return [...document.querySelectorAll('.legend .swatch')].slice(-8).map((swatch) =>"
+                " getComputedStyle(swatch).backgroundColor + getComputedStyle(swatch).opacity)"
+            )
+    assert len(looks) == len(set(looks)) == 8
+
+
+@pytest.mark.parametrize(
+    ("values", "margin"), [([0.351], 0.01), ([0.351], 0.0), ([0.351, 0.3511], 0.0), ([0], 0.0)]
+)
+def test_the_axis_of_a_chart_that_hardly_varies_has_different_ticks(
+    browser: Any, shop: Any, values: list[float], margin: float
+) -> None:
+    visit(browser, shop.address)
+    script = """
+      const [values, margin] = arguments, place = document.querySelector("[data-chart]");
+      const edge = (side) => values.map((value) => value + side * margin);
+      const series = [{ name: "reward", colour: "c0", values, low: edge(-1), high: edge(1) }];
+      const times = values.map((value, k) => 60 * k), format = (v) => `y ${+v.toPrecision(3)}`;
+      charts.draw(place, { label: "reward", times, end: 600, series, format });
+      return [...place.querySelectorAll("text")].map((text) => text.textContent);
+    """
+    ticks = [t for t in browser.execute_script(script, values, margin) if t.startswith("y ")]
+    assert len(ticks) >= 2
+    assert len(set(ticks)) == len(ticks)
+    assert min(abs(float(t[2:]) - values[0]) for t in ticks) <= max(margin, 0.01)
 
 
 EVALUATION = {

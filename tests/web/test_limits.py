@@ -140,6 +140,10 @@ def test_large_headers_are_refused(start: Callable[..., Any], loop: FakeLoop) ->
     status, answer = exchange(client, lines.encode(), b"a" * 5000)
     assert status == 400
     assert set(answer["error"]) == {"code", "message"}
+    status, answer = exchange(client, lines.encode() + b"a" * 4096 + b"\r\n\r\n")  # in one piece
+    assert status == 400
+    assert answer["error"]["message"] == "The headers must have at most 4,096 bytes."
+    assert client.get("/health", headers={"X": "a" * 3000}).status_code == 200
 
 
 def test_a_large_body_is_refused_before_it_is_read(

@@ -31,7 +31,11 @@ from banditsrl.cli.execution import (
 from banditsrl.cli.loop_commands import loop_app
 from banditsrl.cli.program import Program, run_program
 from banditsrl.cli.service_commands import add_service_commands
-from banditsrl.experiments.building import build_problem, default_policy
+from banditsrl.experiments.building import (
+    build_problem,
+    default_policy,
+    problem_setting_names,
+)
 from banditsrl.experiments.figure import Figure
 from banditsrl.experiments.figure_catalogue import FIGURES, read_figure
 from banditsrl.experiments.planning import CellRequest, list_cells
@@ -43,7 +47,12 @@ from banditsrl.reports.matplotlib_plots import draw, save
 from banditsrl.reports.page import write_report
 from banditsrl.simulation.step_timing import bench as measure_steps
 
-app = typer.Typer(cls=Program, no_args_is_help=True, pretty_exceptions_enable=False)
+app = typer.Typer(
+    cls=Program,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
 app.add_typer(loop_app, name="loop")
 console = Console()
 
@@ -79,7 +88,7 @@ def run(
     quiet: options.Quiet = False,
 ) -> None:
     """Run one policy on one problem and print a table of the results."""
-    words = ", ".join(pair.strip() for pair in settings or [])
+    words = _say_policy_settings(problem, settings or [])
     cell = CellRequest(
         panel=Path(problem).stem if is_file(problem) else problem,
         label=policy or "",
@@ -103,6 +112,13 @@ def run(
         elif documents := results_to_json(executed):
             print_json(documents[0])
     raise typer.Exit(executed.status)
+
+
+def _say_policy_settings(problem: str, settings: list[str]) -> str:
+    """Return the settings that name a curve; those of the problem belong to its panel."""
+    taken = problem_setting_names(problem) if settings else set()
+    pairs = (pair.strip() for pair in settings)
+    return ", ".join(pair for pair in pairs if pair.partition("=")[0].strip() not in taken)
 
 
 @app.command("sweep")

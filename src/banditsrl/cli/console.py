@@ -11,7 +11,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from banditsrl.display.numerals import format_count
+from banditsrl.display.numerals import NO_VALUE, format_count, format_share
 from banditsrl.engines.jobs import Status
 from banditsrl.engines.progress import Display, Snapshot
 from banditsrl.simulation.final_numbers import measure_result
@@ -197,11 +197,12 @@ def build_summary_table(title: str, rows: list[tuple[str, Result]]) -> Table:
 def _format_row(result: Result) -> tuple[str, ...]:
     row = measure_result(result)
     stderr = "" if math.isnan(row.stderr) else f" ± {row.stderr:.1f}"  # nan for a single seed
+    wrong = result.wrong_words
     return (
-        f"{row.regret:.1f}{stderr}",
-        f"{row.second_half:.2f}",
+        f"{row.regret:,.1f}{stderr}",
+        f"{row.second_half:,.2f}",
         f"{row.flat_seeds}/{row.n_seeds}",
-        f"{row.certified:.1%}",
-        f"{row.wrong:.2%}",
-        f"{row.wrong_regret:.1f}",
+        format_share(row.certified),
+        wrong,
+        wrong if wrong == NO_VALUE else f"{row.wrong_regret:,.1f}",
     )

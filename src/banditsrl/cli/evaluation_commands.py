@@ -9,6 +9,7 @@ from rich.console import Console
 from banditsrl.cli.console import print_message
 from banditsrl.cli.execution import print_json
 from banditsrl.cli.options import (
+    FLAG,
     ActionColumn,
     ActionNames,
     AsJson,
@@ -51,6 +52,7 @@ EstimatorNames = Annotated[
     list[str] | None,
     typer.Option(
         "--estimator",
+        metavar="NAME",
         help="Estimator: dr, sndr, snips, ips, dm, clipped-ips or switch-dr. May be repeated; the "
         "first one is used for differences.",
     ),
@@ -70,13 +72,14 @@ GateWords = Annotated[
     str | None,
     typer.Option(
         "--gate",
-        metavar="better:MARGIN|not-worse:MARGIN",
-        help="Exit with status 3 unless the target may replace what it is compared with.",
+        metavar="GATE",
+        help="Exit with status 3 unless the target passes better:MARGIN or not-worse:MARGIN.",
     ),
 ]
 Picture = Annotated[Path | None, typer.Option("--plot", help="File for a picture (.png or .pdf).")]
 SkipBad = Annotated[
-    bool, typer.Option("--skip-bad", help="Skip and count rows that cannot be used.")
+    bool,
+    typer.Option("--skip-bad", metavar=FLAG, help="Skip and count rows that cannot be used."),
 ]
 LoopName = Annotated[str | None, typer.Option("--loop", help="Name of the loop in a store.")]
 Seed = Annotated[int, typer.Option(help="Seed of the random draws of targets that learn.", min=0)]

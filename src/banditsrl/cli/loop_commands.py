@@ -1,4 +1,4 @@
-"""Which commands look after a loop? `banditsrl loop --help` lists them.
+"""Which commands manage a loop? `banditsrl loop --help` lists them.
 
 A loop may be served while these commands run: none of them trains or closes decisions.
 """
@@ -15,7 +15,7 @@ from rich.console import Console
 from banditsrl.cli.console import format_duration, print_message
 from banditsrl.cli.evaluation_commands import SHUT
 from banditsrl.cli.execution import print_json
-from banditsrl.cli.options import AsJson, Quiet
+from banditsrl.cli.options import FLAG, AsJson, Quiet
 from banditsrl.evaluation.loop_promotion import judge_version
 from banditsrl.live.export import export_decisions
 from banditsrl.live.live_loop import Loop
@@ -25,8 +25,8 @@ from banditsrl.live.replay import Replay
 from banditsrl.live_store.state_bytes import digest_content, pack_state
 from banditsrl.live_store.store_address import open_store
 
-loop_app = typer.Typer(no_args_is_help=True, help="Look after a loop of live decisions.")
-console = Console()
+loop_app = typer.Typer(no_args_is_help=True, help="Manage a loop of live decisions.")
+console = Console(markup=False)  # names may hold brackets
 
 Url = Annotated[str, typer.Argument(help="Path of a SQLite file, or the URL of a store.")]
 ConfigFile = Annotated[Path, typer.Argument(help="YAML file with the configuration of the loop.")]
@@ -48,13 +48,18 @@ Version = Annotated[int, typer.Argument(help="Version of the model, see `bandits
 Gate = Annotated[
     str | None,
     typer.Option(
-        metavar="better:MARGIN|not-worse:MARGIN",
-        help="Promote only if the loop's own log says so; the exit status is 3 if it does not.",
+        metavar="GATE",
+        help="better:MARGIN or not-worse:MARGIN. Promote only if the loop's own log proves this; "
+        "otherwise the exit status is 3.",
     ),
 ]
 FromLog = Annotated[
     bool,
-    typer.Option("--from-log", help="Judge by the loop's own log; without --gate, by better:0."),
+    typer.Option(
+        "--from-log",
+        metavar=FLAG,
+        help="Judge the version by the loop's log; without --gate, the gate is better:0.",
+    ),
 ]
 GateLevel = Annotated[
     float,
@@ -68,12 +73,13 @@ GateLevel = Annotated[
 def create(url: Url, config: ConfigFile) -> None:
     """Make a new loop in a store."""
     with Loop.create(url, config, warm_up=False) as loop:
-        console.print(f"The loop {loop.name!r} is in {url}.", highlight=False, soft_wrap=True)
+        # The URL is not printed, since it may hold a password.
+        console.print(f"The loop {loop.name!r} was created.", highlight=False)
 
 
 @loop_app.command("show")
 def show(url: Url, name: LoopName = None, as_json: AsJson = False) -> None:
-    """Print where a loop stands, or list the loops of a store that has several."""
+    """Print the state of a loop, or list the loops of a store that has several."""
     with contextlib.closing(open_store(url, create=False)) as store:
         names = [name] if name else list_loops(store)
         found = [describe_loop(store, find_config(store, each)) for each in names]
@@ -111,7 +117,7 @@ def verify(url: Url, name: LoopName = None, quiet: Quiet = False, as_json: AsJso
         print_json({**found.__dict__, "passed": found.passed})
     else:
         lines = [str(found), *found.differences]
-        console.print("\n".join(lines), highlight=False, markup=False, soft_wrap=True)
+        console.print("\n".join(lines), highlight=False, soft_wrap=True)
     raise typer.Exit(0 if found.passed else 1)
 
 

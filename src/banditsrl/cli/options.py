@@ -16,10 +16,17 @@ from banditsrl.experiments.figure_catalogue import FIGURES
 from banditsrl.policies.policy_catalogue import POLICIES
 from banditsrl.problems.problem_catalogue import PROBLEMS
 
+FLAG = ""
+"""What help shows as the type of an option that takes no value."""
+
 Version = Annotated[
     bool,
     typer.Option(
-        "--version", callback=print_version, is_eager=True, help="Print the version and exit."
+        "--version",
+        callback=print_version,
+        is_eager=True,
+        metavar=FLAG,
+        help="Print the version and exit.",
     ),
 ]
 
@@ -107,16 +114,20 @@ Address = Annotated[
 
 DryRun = Annotated[
     bool,
-    typer.Option("--dry-run", help="Say what would run and how long it would take; run nothing."),
+    typer.Option(
+        "--dry-run",
+        metavar=FLAG,
+        help="Say what would run and how long it would take; run nothing.",
+    ),
 ]
 
 # What is printed.
 
 AsJson = Annotated[
     bool,
-    typer.Option("--json", help="Print one JSON document and nothing else."),
+    typer.Option("--json", metavar=FLAG, help="Print one JSON document and nothing else."),
 ]
-Quiet = Annotated[bool, typer.Option("--quiet", help="Do not show progress.")]
+Quiet = Annotated[bool, typer.Option("--quiet", metavar=FLAG, help="Do not show progress.")]
 
 # How a log is read.
 

@@ -79,6 +79,7 @@ def _explain_usage(error: Any) -> int:
     text = error.format_message()
     if "\n" in text:  # a command without arguments, whose message is its help
         error.show()
+    if not text or "\n" in text:  # newer parsers have printed the help, and say nothing else
         return WRONG
     wrong = NOT_A_NUMBER.fullmatch(text)
     if wrong:

@@ -18,7 +18,7 @@ from banditsrl.live.loop_config import find_differences, read_config
 from banditsrl.numerics.process import use_compilation_cache
 from banditsrl.web.tokens import make_token, read_entries, remove_token
 
-console = Console()
+console = Console(markup=False)  # names may hold brackets
 token_app = typer.Typer(help="Make, list and remove tokens of the service.", no_args_is_help=True)
 
 ConfigFiles = Annotated[
@@ -104,14 +104,14 @@ def _open_or_create(store: str, path: Path, name: str, replica: int) -> Loop:
 def new_token(file: TokenStore, scopes: TokenScopes, name: TokenName = None) -> None:
     """Make a token and print it once; the file keeps only its hash."""
     token = make_token(file, [word.strip() for word in scopes.split(",")], name=name)
-    console.print(token, highlight=False, markup=False, soft_wrap=True)
+    console.print(token, highlight=False, soft_wrap=True)
 
 
 @token_app.command("list")
 def list_tokens(file: TokenStore) -> None:
     """List the names and scopes of the tokens in a file."""
     for entry in read_entries(file):
-        console.print(f"{entry.name}: {', '.join(entry.scopes)}", highlight=False, markup=False)
+        console.print(f"{entry.name}: {', '.join(entry.scopes)}", highlight=False)
 
 
 @token_app.command("remove")

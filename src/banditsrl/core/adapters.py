@@ -51,7 +51,7 @@ def as_task(thing: Task | ProblemLike) -> Task:
 
 
 class Progress(Protocol):
-    """A function that is told how far a simulation is."""
+    """A function that reports the progress of a simulation."""
 
     def __call__(self, done: int, total: int, regret: float) -> None:
         """Take the steps done, the steps in all, and the mean regret so far."""

@@ -52,6 +52,8 @@ def verify_contract(
     found = {name: _find_defect(name, check, case) for name, check in checks.items()}
     if found["compiles"]:
         found["maps over seeds"] = None  # it fails for the same reason
+    if found["structure of the state is stable"]:
+        found["state saves and loads"] = None  # likewise
     _refuse(policy.display_name, [sentence for sentence in found.values() if sentence])
     return tuple(checks)
 

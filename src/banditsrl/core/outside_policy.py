@@ -19,7 +19,7 @@ class OutsidePolicy(Policy[State]):
     The object has `init`, `act` and `learn`; it may also have `refresh`, `report`, `phase_growth`,
     `uses_history` (true by default if it has phases), `longest_phase`, `watch`, `predict`,
     `challengers` with `n_challengers`, `n_actions`, `embeddings`, `pmf_draws`, `seeds_at_once`,
-    `worst_case_regret` and `replays`, with the meaning they have in `Policy`. Its `learn` is told
+    `worst_case_regret` and `replays`, with the meaning they have in `Policy`. Its `learn` is given
     whether a round was certified if it has a parameter `certified`.
     """
 
@@ -135,7 +135,7 @@ class OutsidePolicy(Policy[State]):
 
     @property
     def replays(self) -> bool:
-        """Whether the object wants all past rounds when a new phase begins; no by default."""
+        """Whether the object learns all past rounds when a new phase begins; no by default."""
         return bool(getattr(self.inner, "replays", False))
 
 

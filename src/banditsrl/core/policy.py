@@ -241,7 +241,7 @@ class PolicyLike(Protocol):
 
     @property
     def learn(self) -> Callable[..., State]:
-        """A function of state, context, action and reward, and of `certified` if it wants that."""
+        """A function of state, context, action and reward, and `certified` if it takes that."""
 
 
 AnyPolicy: TypeAlias = Policy[Any] | PolicyLike

@@ -21,8 +21,8 @@ def format_number(value: float, error: float = math.nan) -> str:
     Example:
         >>> [format_number(value) for value in (12345.678, 12.3456, 512.0, 0.0012345, -0.0)]
         ['12,346', '12.3', '512', '0.00123', '0']
-        >>> format_number(16.8512, 2.234), format_number(16.8512, 0.01234)
-        ('16.9', '16.851')
+        >>> format_number(16.8512, 2.234), format_number(16.8512, 0.01234), format_number(-0.4, 31)
+        ('16.9', '16.851', '0')
     """
     if not math.isfinite(value):
         return NO_VALUE if math.isnan(value) else ("∞" if value > 0 else f"{MINUS}∞")
@@ -31,7 +31,8 @@ def format_number(value: float, error: float = math.nan) -> str:
         return f"{value + 0.0:,.0f}".replace("-", MINUS)
     decimals = max(0, digits - 1 - math.floor(math.log10(scale)))
     text = f"{value:,.{decimals}f}" if decimals <= 8 else f"{value:.1e}"
-    return text.replace("-", MINUS)
+    rounded_to_zero = not text.strip("-0.")
+    return text.replace("-", "" if rounded_to_zero else MINUS)
 
 
 def format_tick(value: float) -> str:
@@ -45,13 +46,13 @@ def format_tick(value: float) -> str:
 
 
 def format_plus_minus(mean: float, error: float) -> str:
-    """Return a mean with its margin, both with the same number of decimals.
+    """Return a mean with its margin, both with the same number of decimals; no margin of zero.
 
     Example:
-        >>> format_plus_minus(16.8512, 2.234)
-        '16.9 ± 2.2'
+        >>> format_plus_minus(16.8512, 2.234), format_plus_minus(0.0, 0.0)
+        ('16.9 ± 2.2', '0')
     """
-    if math.isnan(error):
+    if math.isnan(error) or error == 0.0:
         return format_number(mean)
     return f"{format_number(mean, error)} ± {format_number(error, error)}"
 

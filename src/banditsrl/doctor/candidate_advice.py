@@ -26,11 +26,7 @@ def write_advice(verdicts: Sequence[CandidateVerdict], *, estimated: bool) -> st
             "certificates: they hold only for a candidate that explains the rewards. Look for "
             "better features first."
         )
-    caveat = ", as far as the data show" if estimated else ""
-    fits = "may explain the rewards (the log cannot tell)"
-    if best.realizable:
-        fits = f"explains the rewards{caveat}"
-    start = f"Use {best.name}: it {fits}"
+    start = f"Use {best.name}: it {_describe_fit(best, estimated=estimated)}"
     if best.hls:
         return (
             f"{start}, and its best actions span all {best.dim} directions. Playing the best "
@@ -47,6 +43,13 @@ def write_advice(verdicts: Sequence[CandidateVerdict], *, estimated: bool) -> st
         "directions, and no candidate does better: some exploration has to go on. LEADER can "
         "combine candidates that complement each other."
     )
+
+
+def _describe_fit(verdict: CandidateVerdict, *, estimated: bool) -> str:
+    """Return whether a candidate explains the rewards, in words."""
+    if not verdict.realizable:
+        return "may explain the rewards (the log cannot tell)"
+    return f"explains the rewards{', as far as the data show' if estimated else ''}"
 
 
 def describe_span(verdict: CandidateVerdict, *, estimated: bool) -> str:

@@ -1,6 +1,5 @@
 """What does the doctor say about a log with plain columns? It makes the embeddings itself."""
 
-import math
 from collections.abc import Mapping
 
 import numpy as np
@@ -9,7 +8,12 @@ from banditsrl.display.numerals import format_count, format_number, format_plus_
 from banditsrl.doctor.examination import Examination
 from banditsrl.doctor.log_sample import LogSample, sample_log
 from banditsrl.doctor.policy_advice import advise_policy
-from banditsrl.doctor.verdicts import CandidateVerdict, compare_error, judge_logged
+from banditsrl.doctor.verdicts import (
+    CandidateVerdict,
+    compare_error,
+    describe_noise,
+    judge_logged,
+)
 from banditsrl.logs.log import Log
 from banditsrl.theory.column_diagnosis import ColumnDiagnosis, diagnose_columns
 from banditsrl.theory.log_diagnosis import Noise
@@ -23,7 +27,7 @@ def examine_columns(log: Log, *, words: str = "", progress: bool = False) -> Exa
 
     Args:
         log: The log.
-        words: How a command is told to read it; empty if it is not a file.
+        words: Arguments with which a command reads it; empty if it is not a file.
         progress: Whether to show how far the log has been read.
     """
     sample = sample_log(log, progress=progress)
@@ -53,9 +57,9 @@ def _judge(found: Mapping[str, ColumnDiagnosis], noise: Noise) -> list[Candidate
 
 
 def _describe_fit(one: ColumnDiagnosis, noise: Noise, smallest: float) -> str:
-    """Return the error on rounds kept apart in words, and whether the rest may be noise."""
+    """Return the error on held-out rounds in words, and whether it may be noise alone."""
     d = one.logged
-    error = f"squared error on rounds kept apart {format_plus_minus(d.error, d.error_stderr)}"
+    error = f"squared error on held-out rounds {format_plus_minus(d.error, d.error_stderr)}"
     error += compare_error(d.error, smallest)
     if d.realizable is None:
         return f"{error}; whether more rounds would make it better was not tested."
@@ -80,7 +84,7 @@ def _summarise(log: Log, sample: LogSample, noise: Noise) -> str:
     if n_kept < n:
         sentences.append(f"{n_kept:,} rounds, drawn at random, were examined.")
     sentences += _describe_idle(log, sample)
-    sentences.append(f"Variance of the noise: {_describe_noise(noise)}.")
+    sentences.append(f"Variance of the noise: {describe_noise(noise)}.")
     sentences.append(_describe_propensities(sample))
     return " ".join(sentences)
 
@@ -93,14 +97,6 @@ def _describe_idle(log: Log, sample: LogSample) -> list[str]:
     listed = ", ".join(idle[:MOST_NAMES]) + (", ..." if len(idle) > MOST_NAMES else "")
     verb = "was" if len(idle) == 1 else "were"
     return [f"The log shows nothing about {listed}, which {verb} never played."]
-
-
-def _describe_noise(noise: Noise) -> str:
-    if math.isnan(noise.variance):
-        return "unknown, there are too few rounds"
-    if noise.source == "repeats":
-        return f"{format_number(noise.variance)}, estimated from {noise.freedom:,} repeated rounds"
-    return f"about {format_number(noise.variance)} or less, the squared error of the best candidate"
 
 
 def _describe_propensities(sample: LogSample) -> str:

@@ -15,11 +15,11 @@ from typing import Any
 
 import numpy as np
 
-from banditsrl.display.numerals import format_count, format_number
+from banditsrl.display.numerals import format_count
 from banditsrl.doctor.column_verdicts import examine_columns
 from banditsrl.doctor.examination import Examination
 from banditsrl.doctor.logged_rounds import LoggedRounds, has_embeddings, read_logged_rounds
-from banditsrl.doctor.verdicts import CandidateVerdict, judge_log, judge_problem
+from banditsrl.doctor.verdicts import CandidateVerdict, describe_noise, judge_log, judge_problem
 from banditsrl.errors import InvalidArgument
 from banditsrl.logs.log import Log
 from banditsrl.logs.log_formats import ENDINGS
@@ -65,7 +65,7 @@ def examine(source: str | Path | Log, *, progress: bool = False, **columns: Any)
 
 
 def _write_words(path: Path, columns: Mapping[str, Any]) -> str:
-    """Return how other commands are told to read the same log."""
+    """Return the arguments with which other commands read the same log."""
     words = [str(path)]
     for name, value in columns.items():
         listed = [value] if isinstance(value, str) else [str(one) for one in value]
@@ -103,7 +103,7 @@ def _examine_embeddings(path: Path) -> Examination:
         f"{format_count(len(log.rewards), 'logged round')}, "
         f"{format_count(log.n_actions, 'action')}, {format_count(len(verdicts), 'candidate')}. "
         f"Variance of the noise (no embedding can have a smaller mean squared error): "
-        f"{_describe_noise(noise)}."
+        f"{describe_noise(noise)}."
     )
     forecasts = _forecast(log, noise, verdicts)
     return Examination(str(path), "log", summary, noise.variance, verdicts, forecasts)
@@ -123,13 +123,3 @@ def _forecast(
         for verdict in verdicts
         if verdict.realizable is not False
     }
-
-
-def _describe_noise(noise: Noise) -> str:
-    if np.isnan(noise.variance):
-        return "unknown, there are too few rounds"
-    sources = {
-        "repeats": f"estimated from {noise.freedom:,} repeated rounds",
-        "together": "estimated from a fit of all candidates together",
-    }
-    return f"{format_number(noise.variance)}, {sources[noise.source]}"

@@ -119,13 +119,8 @@ def _read_embedding(column: "pl.Series", path: Path) -> NDArray[np.float64]:
             f"{where} must hold a list of lists of numbers, got {column.dtype}."
         ) from error
     inner = lists.explode()
-    for lengths, what in ((lists.list.len(), "actions"), (inner.list.len(), "dimensions")):
-        found = sorted({0 if n is None else n for n in lengths.unique().to_list()})
-        if len(found) > 1 or found[0] == 0:
-            raise InvalidArgument(
-                f"{where} must have the same number of {what} in every round, above zero, "
-                f"got {', '.join(map(str, found))}."
-            )
+    _check_lengths(lists, "actions", where)
+    _check_lengths(inner, "dimensions", where)
     flat = inner.explode().fill_null(float("nan")).to_numpy()
     table = flat.reshape(len(lists), int(lists.list.len()[0]), -1)
     if not np.isfinite(table).all():
@@ -134,6 +129,16 @@ def _read_embedding(column: "pl.Series", path: Path) -> NDArray[np.float64]:
             f"{where} must be finite, got a missing or infinite value in row {row}."
         )
     return np.asarray(table, dtype=np.float64)
+
+
+def _check_lengths(lists: "pl.Series", what: str, where: str) -> None:
+    """Refuse lists that are empty or differ in length."""
+    found = sorted({0 if n is None else n for n in lists.list.len().unique().to_list()})
+    if len(found) > 1 or found[0] == 0:
+        raise InvalidArgument(
+            f"{where} must have the same number of {what} in every round, above zero, "
+            f"got {', '.join(map(str, found))}."
+        )
 
 
 def _read_rewards(column: "pl.Series", path: Path) -> NDArray[np.float64]:

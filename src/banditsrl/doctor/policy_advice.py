@@ -25,6 +25,12 @@ NEGLIGIBLE = 0.05
 DIGITS = 3
 """Significant digits of a recommended noise level."""
 
+NO_SIGNAL = (
+    "no column helps to predict rewards, as far as this log shows; the mean reward of each action "
+    "predicts as well as any embedding. This policy costs little, and it learns from columns if "
+    "they matter after all."
+)
+
 AUDIT = 0.01
 """Share of certified rounds that a recommended policy audits; the default of a loop."""
 
@@ -62,8 +68,8 @@ class PolicyAdvice:
             ),
             "on this log": self.command,
         }
-        told = [f"  {name:<16}{value}" for name, value in lines.items() if value]
-        return "\n".join([f"Use {self.policy}: {self.reason}", *told])
+        listed = [f"  {name:<16}{value}" for name, value in lines.items() if value]
+        return "\n".join([f"Use {self.policy}: {self.reason}", *listed])
 
     def as_dict(self) -> dict[str, Any]:
         """Return the advice as plain JSON."""
@@ -106,7 +112,7 @@ def advise_policy(
         n_columns: Number of columns m of a context.
         n_actions: Number of actions A.
         variance: Variance of the noise; nan if it is unknown.
-        words: How a command is told to read the log; empty if it is not a file.
+        words: Arguments with which a command reads the log; empty if it is not a file.
     """
     chosen = list_as_good(found)[0]
     sigma = _round(math.sqrt(variance)) if variance > 0.0 else None
@@ -150,14 +156,10 @@ def _explain(chosen: str, found: Mapping[str, ColumnDiagnosis]) -> str:
     """Return why a candidate and its policy are recommended."""
     errors = {name: one.logged.error for name, one in found.items()}
     if chosen == "constant":
-        return (
-            "no column helps to predict rewards, as far as this log shows; the mean reward of each "
-            "action predicts as well as any embedding. This policy costs little, and will notice "
-            "if a column matters after all."
-        )
+        return NO_SIGNAL
     share = 1.0 - errors[chosen] / errors["constant"] if errors["constant"] > 0 else 0.0
     numbers = (
-        f"on rounds kept apart they explain {format_share(max(share, 0.0))} of what the mean "
+        f"on held-out rounds they explain {format_share(max(share, 0.0))} of what the mean "
         "reward of each action leaves open"
     )
     if chosen == "columns":

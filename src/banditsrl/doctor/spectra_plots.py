@@ -33,18 +33,25 @@ def draw_spectra(
         parts: Any = canvas.subfigures(2, 1, height_ratios=[1.9 * rows + 0.3, foot])
         upper, lower = parts
         grid = upper.subplots(rows, columns, squeeze=False, sharey=True)
-        for axis, verdict in zip(grid.flat, verdicts, strict=False):
-            _draw_spectrum(axis, verdict, _find_floor(verdicts), names)
-        for axis in list(grid.flat)[len(verdicts) :]:
-            axis.remove()
-        for axis in grid[:, 0]:
-            axis.set_ylabel("eigenvalue")
-        handles, labels = grid[0, 0].get_legend_handles_labels()
-        note = {"title": "hollow marks at the bottom: zero", "title_fontsize": 7}
-        upper.legend(handles, labels, loc="outside lower center", ncols=2, fontsize=7, **note)
+        _draw_grid(upper, grid, verdicts, names)
         _draw_errors(lower.subplots(), verdicts, noise)
         canvas.suptitle(textwrap.fill(title, 28 * columns + 16), fontsize=8.5)
         return canvas
+
+
+def _draw_grid(
+    upper: Any, grid: Any, verdicts: Sequence[CandidateVerdict], names: tuple[str, str]
+) -> None:
+    """Draw one spectrum into each cell of the grid, with one legend for all of them."""
+    for axis, verdict in zip(grid.flat, verdicts, strict=False):
+        _draw_spectrum(axis, verdict, _find_floor(verdicts), names)
+    for axis in list(grid.flat)[len(verdicts) :]:
+        axis.remove()
+    for axis in grid[:, 0]:
+        axis.set_ylabel("eigenvalue")
+    handles, labels = grid[0, 0].get_legend_handles_labels()
+    note = {"title": "hollow marks at the bottom: zero", "title_fontsize": 7}
+    upper.legend(handles, labels, loc="outside lower center", ncols=2, fontsize=7, **note)
 
 
 def _find_floor(verdicts: Sequence[CandidateVerdict]) -> float:

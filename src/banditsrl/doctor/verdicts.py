@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from banditsrl.display.intervals import student_factor
 from banditsrl.display.numerals import format_number, format_plus_minus
 from banditsrl.problems.finite import FiniteProblem
-from banditsrl.theory.diagnosis import diagnose
+from banditsrl.theory.diagnosis import Diagnosis, diagnose
 from banditsrl.theory.log_diagnosis import LoggedDiagnosis, Noise
 
 Floats = NDArray[np.float64]
@@ -137,13 +137,6 @@ def judge_logged(index: int, name: str, found: LoggedDiagnosis, fit: str) -> Can
 def _judge_candidate(problem: FiniteProblem, k: int) -> CandidateVerdict:
     d, features = diagnose(problem, k), problem.representations[k].features
     shares = problem.available / problem.available.sum(axis=1, keepdims=True)
-    fit = f"predicts every mean reward (largest error {d.error:.1e})"
-    if not d.realizable:
-        fit = (
-            f"misses some mean reward by {format_number(d.error)}; its misspecification lies "
-            f"between {format_number(d.misspecification_lower)} and "
-            f"{format_number(d.misspecification_upper)}"
-        )
     return CandidateVerdict(
         index=k,
         name=name_candidate(problem, k),
@@ -153,12 +146,22 @@ def _judge_candidate(problem: FiniteProblem, k: int) -> CandidateVerdict:
         error_stderr=0.0,
         error_margin=0.0,
         realizable=d.realizable,
-        fit=f"{fit}.",
+        fit=_describe_exact_fit(d),
         played=_compute_spectrum(features, problem.rho[:, None] * shares),
         greedy=_compute_spectrum(features, problem.rho[:, None] * problem.optimal_play),
         played_rank=d.rank,
         greedy_rank=d.optimal_rank,
         L=d.L,
+    )
+
+
+def _describe_exact_fit(d: Diagnosis) -> str:
+    """Return how well the best linear fit predicts the mean rewards of a known problem."""
+    if d.realizable:
+        return f"predicts every mean reward (largest error {d.error:.1e})."
+    return (
+        f"misses some mean reward by {format_number(d.error)}; its misspecification lies between "
+        f"{format_number(d.misspecification_lower)} and {format_number(d.misspecification_upper)}."
     )
 
 
@@ -173,6 +176,18 @@ def name_candidate(problem: FiniteProblem, k: int) -> str:
 def _compute_spectrum(features: Floats, weights: Floats) -> tuple[float, ...]:
     moment = np.einsum("xa,xai,xaj->ij", weights, features, features)
     return tuple(np.maximum(np.linalg.eigvalsh(moment), 0.0).tolist())
+
+
+def describe_noise(noise: Noise) -> str:
+    """Return the variance of the noise in words, and what it was estimated from."""
+    if math.isnan(noise.variance):
+        return "unknown, there are too few rounds"
+    size = format_number(noise.variance)
+    if noise.source == "repeats":
+        return f"{size}, estimated from {noise.freedom:,} repeated rounds"
+    if noise.source == "together":
+        return f"{size}, estimated from a fit of all candidates together"
+    return f"about {size} or less, the squared error of the best candidate"
 
 
 def compare_error(error: float, smallest: float) -> str:

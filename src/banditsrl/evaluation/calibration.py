@@ -1,7 +1,7 @@
 """Do the logged propensities fit how often actions were played? A test that holds at any time.
 
-If the whole law p of a round is logged, 1{a = k} - p_k has mean zero given the past. With the sum S
-of these numbers over some rounds, V = sum of p_k (1 - p_k), and any l > 0,
+If the whole distribution p of a round is logged, 1{a = k} - p_k has mean zero given the past. With
+the sum S of these numbers over some rounds, V = sum of p_k (1 - p_k), and any l > 0,
 
     exp(l S - V (exp(l) - 1 - l))
 
@@ -33,7 +33,7 @@ LEVEL = 0.01
 """Probability with which right propensities are called wrong."""
 
 LARGE_BETS = 2.0 ** -np.arange(0, 14)
-"""The bets l for logged laws."""
+"""The bets l where whole distributions are logged."""
 
 PLAYED_BETS = 2.0 ** -np.arange(1, 15)
 """The bets l for propensities of played actions; all are below one."""
@@ -49,7 +49,7 @@ BINS = (
 """What the bins are called."""
 
 SHOWN_EVIDENCE = 700.0
-"""Largest logarithm of evidence that is shown; larger ones are not numbers any more."""
+"""Largest logarithm of evidence that is shown; the exponential of a larger one overflows."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,8 @@ class PropensityFit:
     """The result of the test.
 
     Attributes:
-        tested: "law", "played", or "nothing" if no propensities are logged.
+        tested: What was logged: "law" (the probabilities of all actions), "played" (only that of
+            the played action) or "nothing".
         level: Probability with which right propensities are called wrong.
         log_evidence: Logarithm of the averaged capital; the test rejects above log(1 / level).
         group: Group of rounds with the strongest evidence; empty if that is the whole log.
@@ -95,8 +96,8 @@ class PropensityFit:
         return float(np.exp(-min(max(self.log_evidence, 0.0), SHOWN_EVIDENCE)))
 
 
-class LawTally:
-    """Compares logged laws with plays: by bins of the propensity, and by groups of rounds."""
+class PmfTally:
+    """Compares logged distributions with plays, by bins of the propensity and groups of rounds."""
 
     def __init__(self, n_actions: int, groups: tuple[str, ...]) -> None:
         self._labels = BINS + groups
@@ -105,15 +106,15 @@ class LawTally:
         self._variance = np.zeros(shape)
 
     def add(self, batch: LogBatch, members: NDArray[np.bool_]) -> None:
-        """Add rounds whose law is logged; `members` (n, G) says which groups they belong to."""
+        """Add rounds with logged distributions; `members` (n, G) says in which groups they are."""
         if batch.pmf is None:
             return
-        law, n_bins = batch.pmf, len(BINS)
-        n, n_actions = law.shape
-        played = np.zeros_like(law)
+        pmf, n_bins = batch.pmf, len(BINS)
+        n, n_actions = pmf.shape
+        played = np.zeros_like(pmf)
         played[np.arange(n), batch.actions] = 1.0
-        cells = np.digitize(law, BIN_EDGES) * n_actions + np.arange(n_actions)
-        pairs = ((self._played, played), (self._expected, law), (self._variance, law * (1 - law)))
+        cells = np.digitize(pmf, BIN_EDGES) * n_actions + np.arange(n_actions)
+        pairs = ((self._played, played), (self._expected, pmf), (self._variance, pmf * (1 - pmf)))
         for total, values in pairs:
             summed = np.bincount(cells.ravel(), values.ravel(), minlength=n_bins * n_actions)
             total[:n_bins] += summed.reshape(n_bins, n_actions)

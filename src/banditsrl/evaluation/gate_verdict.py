@@ -1,4 +1,4 @@
-"""What does a gate ask of a candidate, and what does it answer? A rule, and a verdict in words."""
+"""What must a candidate fulfil to pass a gate? A rule, and a verdict in words."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -16,7 +16,7 @@ LEVEL = 0.05
 
 @dataclass(frozen=True)
 class GateRule:
-    """What a candidate must be: better by more than a margin, or not worse by more than one."""
+    """The condition: better than the current policy by a margin, or not worse by a margin."""
 
     kind: str
     margin: float

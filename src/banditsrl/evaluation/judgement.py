@@ -63,7 +63,7 @@ class TargetJudgement:
 
     @property
     def contradiction(self) -> str | None:
-        """That no value fits an interval at all times, or None."""
+        """A sentence if an interval at all times is empty, or None."""
         found = [*self.estimates.values(), *([] if self.difference is None else [self.difference])]
         if not any(one.always_empty for one in found):
             return None
@@ -98,7 +98,7 @@ class LogJudge:
         everyone = [*self._targets, *([] if reference is None else [reference])]
         self._parts: list[list[TargetTerms]] = [[] for _ in everyone]
         self._logged: list[TargetTerms] = []
-        self._apart: list[list[Floats]] = [[] for _ in targets]
+        self._disagreements: list[list[Floats]] = [[] for _ in targets]
         self._rows: list[NDArray[np.int64]] = []
         self._overlaps: list[OverlapTally] = []
         self._everyone = everyone
@@ -119,15 +119,15 @@ class LogJudge:
         model = self._model
         predictions = None if model is None else model.predict(batch)
         earlier = None if model is None else model.predict_from_earlier(batch)
-        laws = [target.pmf(batch) for target in self._everyone]
-        for i, law in enumerate(laws):
-            self._overlaps[i].add(batch, law, members)
-            self._parts[i].append(_make_terms(batch, law, predictions, earlier))
+        pmfs = [target.pmf(batch) for target in self._everyone]
+        for i, pmf in enumerate(pmfs):
+            self._overlaps[i].add(batch, pmf, members)
+            self._parts[i].append(_make_terms(batch, pmf, predictions, earlier))
         self._logged.append(_logged_terms(batch, predictions, earlier))
-        against = batch.pmf if self._reference is None else laws[-1]
+        against = batch.pmf if self._reference is None else pmfs[-1]
         if against is not None:
-            for found, law in zip(self._apart, laws, strict=False):
-                found.append(measure_disagreement(law, against))
+            for found, pmf in zip(self._disagreements, pmfs, strict=False):
+                found.append(measure_disagreement(pmf, against))
 
     def judge(self, index: int, estimators: Sequence[str], **settings: Any) -> TargetJudgement:
         """Return what the log says about one target."""
@@ -158,10 +158,10 @@ class LogJudge:
 
     def compare(self, index: int, name: str, **settings: Any) -> Estimate:
         """Return the value of a target minus that of the reference."""
-        apart = self._apart[index]
-        together = np.concatenate(apart) if apart else None
+        parts = self._disagreements[index]
+        disagreement = np.concatenate(parts) if parts else None
         found = compare(
-            self.terms[index], self._against, name=name, disagreement=together, **settings
+            self.terms[index], self._against, name=name, disagreement=disagreement, **settings
         )
         return self._limit(index, found)
 
@@ -173,13 +173,13 @@ class LogJudge:
             notes.append(f"The intervals of {names} leave out a bias that the log cannot show.")
         if isinstance(self._targets[index], LearnedTarget):
             notes.append(
-                "A learned target has learned from later rows, too, so nothing is said about it at "
-                "all times."
+                "A learned target has learned from later rows, too, so it has no interval at all "
+                "times."
             )
         return tuple(notes)
 
     def _limit(self, index: int, found: Estimate) -> Estimate:
-        """Drop what holds at all times, if the target has learned from later rows."""
+        """Drop the interval at all times if the target has learned from later rows."""
         if isinstance(self._targets[index], LearnedTarget):
             return replace(found, always_low=-np.inf, always_high=np.inf)
         return found
@@ -225,12 +225,12 @@ def fit_model(log: Log, estimators: Sequence[str], *, kind: str, seed: int) -> C
 
 
 def _make_terms(
-    batch: LogBatch, law: Floats, predictions: Floats | None, earlier: Floats | None
+    batch: LogBatch, pmf: Floats, predictions: Floats | None, earlier: Floats | None
 ) -> TargetTerms:
     """Return the terms of a batch; without propensities its weights mean nothing."""
     if not (batch.propensities > 0.0).all():
-        batch = batch._replace(propensities=np.ones(len(law)), pmf=None)
-    return make_terms(batch, law, predictions=predictions, earlier=earlier)
+        batch = batch._replace(propensities=np.ones(len(pmf)), pmf=None)
+    return make_terms(batch, pmf, predictions=predictions, earlier=earlier)
 
 
 def _logged_terms(

@@ -1,7 +1,7 @@
 """What would a policy earn once it has learned from a log like this one? Cross-fitting answers.
 
 The rounds are split into folds by a hash of their row numbers. For each fold a policy learns from
-all other folds, and its law on this fold is judged. So no round judges a policy that has seen it,
+all other folds, and its play on this fold is judged. So no round judges a policy that has seen it,
 and the estimate is that of a policy which has learned from (K - 1) / K of the log.
 """
 
@@ -32,20 +32,20 @@ MOST_LEARNED = 100_000
 
 
 class LearnedTarget:
-    """Policies that learned from the other folds of a log; each row has the law of its fold's."""
+    """One policy per fold of a log, which has learned from the other folds only."""
 
     def __init__(self, name: str, folds: list[PolicyTarget]) -> None:
         self.name, self.folds = name, folds
 
     def pmf(self, batch: LogBatch) -> NDArray[np.float64]:
         """Return the probability of every action, (n, A), by a policy that has not seen the row."""
-        laws = np.zeros((len(batch.rows), self.folds[0].n_actions))
+        pmf = np.zeros((len(batch.rows), self.folds[0].n_actions))
         folds = fold_of(batch.rows, len(self.folds))
         for fold, target in enumerate(self.folds):
             mine = folds == fold
             if mine.any():
-                laws[mine] = target.pmf(take_rows(batch, mine))
-        return laws
+                pmf[mine] = target.pmf(take_rows(batch, mine))
+        return pmf
 
 
 def learn_target(
@@ -67,8 +67,8 @@ def learn_target(
         log: The log to learn from, which is also the one that judges.
         name: Name of the target.
         folds: Number of folds K.
-        greedy: Whether to judge the law that plays what is predicted to be best, without the
-            policy's exploration; None: yes, if the policy predicts.
+        greedy: Whether to judge the action that is predicted to be best, without the policy's
+            exploration; None means yes if the policy predicts rewards.
         weighting: How rows count while the policy learns, see `warm_start`.
         most_learned: Rounds to learn from at most, for each fold.
         seed: Seed of the policy's randomness.
@@ -79,11 +79,7 @@ def learn_target(
     rounds = _collect(log, count("folds", folds, 2), count("most_learned", most_learned))
     chosen = predicts(adapted, len(log.schema.columns)) if greedy is None else greedy
     mine = fold_of(rounds.rows, folds)
-    sizes = [int((mine != fold).sum()) for fold in range(folds)]
-    if min(sizes) == 0:
-        raise InvalidArgument(
-            f"log must have rounds in at least two of {folds} folds, got {len(rounds.rows)} rounds."
-        )
+    sizes = _count_others(mine, folds)
     title = f"learned:{adapted.display_name}" if name is None else name
     targets, started = [], time.monotonic()
     for fold in range(folds):
@@ -97,6 +93,16 @@ def learn_target(
     return LearnedTarget(title, targets)
 
 
+def _count_others(mine: NDArray[np.int64], folds: int) -> list[int]:
+    """Return the number of rounds outside each fold; none may be zero."""
+    sizes = [int((mine != fold).sum()) for fold in range(folds)]
+    if min(sizes) == 0:
+        raise InvalidArgument(
+            f"log must have rounds in at least two of {folds} folds, got {len(mine)} rounds."
+        )
+    return sizes
+
+
 def _say(title: str, fold: int, folds: int, size: int, seconds: float) -> None:
     """Write which fold is learned; the first one also takes the time to compile."""
     so_far = f"{seconds:.0f} s so far" if fold else "its program is compiled first"
@@ -108,7 +114,7 @@ def _say(title: str, fold: int, folds: int, size: int, seconds: float) -> None:
 def _learn(
     policy: Policy[Any], batch: LogBatch, *, fold: int, room: int, weighting: str, seed: int
 ) -> State:
-    """Return the state of a policy that has lived through some rounds of a log."""
+    """Return the state of a policy that has learned some rounds of a log."""
     state, _ = warm_start(
         policy,
         jax.random.fold_in(jax.random.key(seed), fold),

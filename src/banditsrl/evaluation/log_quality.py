@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from banditsrl.evaluation.calibration import CERTAIN, LEVEL, LawTally, PlayedTally, PropensityFit
+from banditsrl.evaluation.calibration import CERTAIN, LEVEL, PlayedTally, PmfTally, PropensityFit
 from banditsrl.evaluation.quality_words import describe_overlap, describe_quality, refuse_log
 from banditsrl.evaluation.segments import (
     Segment,
@@ -25,8 +25,6 @@ from banditsrl.logs.log import LogBatch, LogSchema
 if TYPE_CHECKING:
     from banditsrl.evaluation.targets import Target
     from banditsrl.logs.log import Log
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -75,7 +73,7 @@ class LogQuality:
 
     @property
     def problems(self) -> list[str]:
-        """What is wrong with the log, one sentence each, the gravest first."""
+        """What is wrong with the log, one sentence each, the most serious first."""
         found = describe_quality(self)
         return found if self.overlap is None else [*found, *describe_overlap(self, self.overlap)]
 
@@ -110,9 +108,9 @@ class QualityTally:
         self._schema, self._level = schema, level
         self.segments: tuple[Segment, ...] = ()
         self.n = 0
-        self._counts = np.zeros((1, schema.n_actions))
+        self._counts = np.zeros((1, schema.n_actions))  # (1 + S, A) plays: in all, and by segment
         self._smallest = np.full(schema.n_actions, np.inf)
-        self._tests: tuple[LawTally | PlayedTally, ...] = ()
+        self._tests: tuple[PmfTally | PlayedTally, ...] = ()
         self._seen: dict[str, int] = {}
         self._rewards = [0.0, np.inf, -np.inf]  # sum, least, largest
 
@@ -136,7 +134,7 @@ class QualityTally:
         self.segments = choose_segments(batch, self._schema)
         labels = tuple(segment.label for segment in self.segments)
         self._counts = np.zeros((1 + len(labels), self._schema.n_actions))
-        kind = PlayedTally if batch.pmf is None else LawTally
+        kind = PlayedTally if batch.pmf is None else PmfTally
         self._tests = (kind(self._schema.n_actions, labels),)
 
     def _count(self, batch: LogBatch, members: NDArray[np.bool_]) -> None:
@@ -173,11 +171,6 @@ class QualityTally:
         self._seen[what] = self._seen.get(what, 0) + int(where.sum())
         if where.any():
             self._seen.setdefault(f"first {what}", int(batch.rows[np.argmax(where)]))
-
-    @property
-    def counts(self) -> Floats:
-        """Logged plays in the whole log and in every segment, (1 + S, A)."""
-        return self._counts
 
     def judge(self, overlap: TargetOverlap | None = None) -> LogQuality:
         """Return the quality of what was added."""

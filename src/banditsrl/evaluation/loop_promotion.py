@@ -53,7 +53,7 @@ class LoopVerdict(NamedTuple):
 
     @property
     def evidence(self) -> dict[str, Any]:
-        """What is written into the log beside the promotion."""
+        """What is written into the log with the promotion."""
         plain = {name: value for name, value in self._asdict().items() if name != "verdict"}
         return {**plain, **self.verdict.as_dict()}
 
@@ -75,12 +75,7 @@ def judge_version(
         gate: What is asked of it, such as "better:0.01".
         level: Probability with which a version that is not good enough is ever let through.
     """
-    low, high = config.reward.low, config.reward.high
-    if low is None or high is None:
-        raise InvalidArgument(
-            "range must be given in the reward settings of a loop for a gate, got none."
-        )
-    watched = PromotionGate(gate, reward_range=(low, high), level=level)
+    watched = PromotionGate(gate, reward_range=_find_range(config), level=level)
     current = find_deciding_model(store, config.name)
     first = _find_start(store, config, version, current)
     with store.read() as cursor:
@@ -94,6 +89,16 @@ def judge_version(
     verdict = watched.judge(_refuse(version, current, weigher))
     shares = weigher.share, weigher.n_shadow
     return LoopVerdict(verdict, version, current, first, end, last, *shares)
+
+
+def _find_range(config: LoopConfig) -> tuple[float, float]:
+    """Return the least and the largest reward of a loop, without which a gate has no bound."""
+    low, high = config.reward.low, config.reward.high
+    if low is None or high is None:
+        raise InvalidArgument(
+            "range must be given in the reward settings of a loop for a gate, got none."
+        )
+    return low, high
 
 
 def _name_slots(store: LoopStore, config: LoopConfig) -> tuple[str, ...]:
@@ -116,8 +121,8 @@ def _find_end(store: LoopStore, config: LoopConfig, first: int, last: int) -> in
     """Return the position before the first round that still waits for its reward.
 
     A reward may come at once, but that none comes is known only after the wait. Rounds that are
-    settled early would therefore have rewards that are too good. A loop that waits for ever has no
-    such end.
+    settled early would therefore have rewards that are too good. A loop without a limit on the wait
+    has no such end.
     """
     if config.reward.wait is None:
         return last
@@ -147,17 +152,17 @@ class _Weigher:
 
     def weigh(self, batch: LogBatch, n_shadow: int) -> NDArray[np.float64]:
         """Return the weights of rounds, (n,)."""
-        law = self.target.pmf(batch)
-        self.n += len(law)
+        pmf = self.target.pmf(batch)
+        self.n += len(pmf)
         self.n_shadow += n_shadow
-        self.unsupported += float(find_unsupported(batch, law).sum())
+        self.unsupported += float(find_unsupported(batch, pmf).sum())
         members = self.tally.add(batch)
         if self.overlap is None:
-            self.overlap = OverlapTally(self.target.name, law.shape[1], members.shape[1])
-        return self.overlap.add(batch, law, members)
+            self.overlap = OverlapTally(self.target.name, pmf.shape[1], members.shape[1])
+        return self.overlap.add(batch, pmf, members)
 
     def doubt(self) -> str | None:
-        """Return why the rounds refute the logged laws, or None."""
+        """Return why the rounds refute the logged probabilities, or None."""
         if self.overlap is None:
             return None
         return doubt_gate(self.tally.judge(), self.tally.judge_target(self.overlap))
@@ -188,7 +193,7 @@ def _refuse(version: int, current: int, weigher: _Weigher) -> str | None:
 def _iterate_rounds(
     store: LoopStore, config: LoopConfig, *, first: int, end: int, model: int
 ) -> Iterator[tuple[LogBatch, int]]:
-    """Go through rounds with a reward that a version decided; say how many a baseline played."""
+    """Yield rounds with a reward that a version decided, and how many of them a baseline played."""
     while True:
         with store.read() as cursor:
             values = (config.name, first, end, model, SETTLED, ROWS_AT_ONCE)
@@ -200,9 +205,9 @@ def _iterate_rounds(
 
 
 def _to_batch(rows: list[tuple[Any, ...]], n_slots: int) -> LogBatch:
-    positions, features, available, slots, laws, rewards, _ = zip(*rows, strict=True)
+    positions, features, available, slots, pmfs, rewards, _ = zip(*rows, strict=True)
     actions = np.asarray(slots, dtype=np.int32)
-    pmf = np.stack([to_vector(law) for law in laws])
+    pmf = np.stack([to_vector(one) for one in pmfs])
     masks = [make_mask(n_slots, json.loads(names).values()) for names in available]
     return LogBatch(
         rows=np.asarray(positions, dtype=np.int64),

@@ -1,7 +1,7 @@
 """What would a model version of a loop earn, if it were promoted? It is read from the store.
 
-The law is the one that the loop plays: the policy's, with the loop's share of even draws where the
-policy is not certain. Audits are as they were when the version was trained.
+The target plays as the loop does: by the policy's distribution, with the loop's share of even draws
+where the policy is not certain. Audits are as they were when the version was trained.
 """
 
 from pathlib import Path

@@ -1,8 +1,9 @@
-"""What law does a policy have on logged contexts? Its `act`, on many rows at once.
+"""With which probabilities would a policy play on logged contexts? As its `act` says for each row.
 
-Rows go through one compiled program in blocks of one size, so it is compiled once. The law is the
-distribution that the policy would draw from, audits included. Where a policy estimates it by draws
-(`Policy.pmf_draws`), the estimate is right on average, and so are estimators that are linear in it.
+Rows go through one compiled program in blocks of one size, so it is compiled once. The result is
+the distribution that the policy would draw from, audits included. Where a policy estimates it by
+draws (`Policy.pmf_draws`), the estimate is right on average, and so are estimators that are linear
+in it.
 """
 
 from functools import partial
@@ -39,10 +40,9 @@ class PolicyTarget:
         name: Name of the target; the policy's name by default.
         n_actions: Number of actions of the log, if the policy has more (spare ones) or does not
             know it. The others are never available.
-        greedy: Judge the law that plays the action of largest prediction, instead of the law that
-            the policy draws from.
+        greedy: Whether to judge the action of largest prediction, instead of what the policy draws.
         even_share: Probability of an even draw where the policy is not certain, as a loop plays.
-        seed: Seed of the keys that `act` takes; most laws do not depend on them.
+        seed: Seed of the keys that `act` takes; most policies' distributions do not depend on them.
     """
 
     def __init__(
@@ -68,26 +68,28 @@ class PolicyTarget:
         n = len(batch.rows)
         masks = pad_masks(batch, self.n_actions, self._n_slots)
         parts = [
-            self._laws(batch, masks, slice(first, first + BLOCK_ROWS))
+            self._block_pmf(batch, masks, slice(first, first + BLOCK_ROWS))
             for first in range(0, n, BLOCK_ROWS)
         ]
-        laws = np.concatenate([np.zeros((0, self._n_slots)), *parts])
-        return np.ascontiguousarray(laws[:, : self.n_actions])
+        pmf = np.concatenate([np.zeros((0, self._n_slots)), *parts])
+        return np.ascontiguousarray(pmf[:, : self.n_actions])
 
     @in_float64
-    def _laws(self, batch: LogBatch, masks: NDArray[np.bool_], some: slice) -> NDArray[np.float64]:
-        """Return the laws of some rows, (at most BLOCK_ROWS, n_slots); the block is filled up."""
+    def _block_pmf(
+        self, batch: LogBatch, masks: NDArray[np.bool_], some: slice
+    ) -> NDArray[np.float64]:
+        """Return the probabilities of at most BLOCK_ROWS rows, which are padded to that number."""
         arrays = (batch.contexts[some], masks[some], batch.rows[some].astype(np.uint32))
         missing = BLOCK_ROWS - len(arrays[0])
         full = [np.pad(array, [(0, missing)] + [(0, 0)] * (array.ndim - 1)) for array in arrays]
         full[1][BLOCK_ROWS - missing :] = True
         rest = (self._key, self._share)
-        found = _find_laws(self._parts, self._state, tuple(full), *rest, greedy=self._greedy)
+        found = _find_pmfs(self._parts, self._state, tuple(full), *rest, greedy=self._greedy)
         return np.asarray(found)[: BLOCK_ROWS - missing]
 
 
 @partial(jax.jit, static_argnames="greedy")
-def _find_laws(
+def _find_pmfs(
     parts: Partitioned[Policy[Any]],
     state: State,
     rows: tuple[Any, ...],
@@ -96,10 +98,10 @@ def _find_laws(
     *,
     greedy: bool,
 ) -> Array:
-    """Return the laws of rows of a context, a mask and a number, (n, n_slots)."""
+    """Return the distributions of rows of a context, a mask and a number, (n, n_slots)."""
     policy = parts.combine()
 
-    def find_law(context: Context, mask: Array, row: Array) -> Array:
+    def find_pmf(context: Context, mask: Array, row: Array) -> Array:
         if greedy:
             return best_predicted(policy, state, context, mask)
         choice = policy.act(state, context, mask, jax.random.fold_in(key, row))
@@ -107,8 +109,8 @@ def _find_laws(
         even = jnp.where(is_certain, 0.0, share)
         return (1.0 - even) * choice.pmf + even * uniform_over(mask)
 
-    laws: Array = jax.vmap(find_law)(*rows)
-    return laws
+    pmfs: Array = jax.vmap(find_pmf)(*rows)
+    return pmfs
 
 
 def best_predicted(policy: Policy[Any], state: State, context: Context, mask: Array) -> Array:

@@ -1,4 +1,4 @@
-"""How does a text name a policy for a log? By its registered name, with settings after it."""
+"""How is a policy written as text? By its registered name, with settings after it."""
 
 import json
 from typing import Any

@@ -10,8 +10,8 @@ least -(high - low), however large the weights are, so that betting gives a lowe
 average of these means after every round (see `selection.confidence_sequence`, which the audits
 use). If the current policy wrote the log, v = 1 and D = (w - 1) (r - low). The gate opens if the
 bound is above the margin ("better") or above minus the margin ("not-worse"). A candidate that is
-not that good is let through with probability at most `level`, even if somebody looks after every
-round and asks again as often as they like. No reward model takes part, so none can be wrong.
+not that good is let through with probability at most `level`, even if the gate is asked after every
+round, as often as anybody likes. No reward model takes part, so none can be wrong.
 
 The same bet the other way round gives an upper bound. If it lies below the lower one, no difference
 fits the rounds: propensities or the range of rewards are wrong, and the gate stays shut.
@@ -112,8 +112,8 @@ class PromotionGate:
         return candidate * (rewards - low) + current * (high - rewards) - (high - low)
 
     def _bet(self, differences: Floats) -> Floats:
-        """Return the logarithm of what each stake makes of each round, (n, stakes)."""
-        shares = np.maximum(differences / (self._high - self._low), -1.0)  # but for rounding
+        """Return the log of the factor by which each stake grows in each round, (n, stakes)."""
+        shares = np.maximum(differences / (self._high - self._low), -1.0)  # rounding
         return np.log1p(np.multiply.outer(shares, STAKES))
 
     def _note_first(self, won: Floats) -> None:

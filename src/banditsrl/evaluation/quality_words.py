@@ -20,7 +20,7 @@ SHOWN_NAMES = 5
 
 
 def describe_quality(quality: "LogQuality") -> list[str]:
-    """Return what is wrong with a log, whatever the target, the gravest first."""
+    """Return what is wrong with a log, whatever the target, the most serious first."""
     found = [refuse_log(quality, None), _describe_certificates(quality), describe_fit(quality)]
     never = [a for a, n in zip(quality.actions, quality.counts, strict=True) if n == 0]
     rare = [a for a, n in zip(quality.actions, quality.counts, strict=True) if 0 < n < RARE]
@@ -169,10 +169,18 @@ def _describe_holes(quality: "LogQuality") -> str | None:
 
 
 def describe_overlap(quality: "LogQuality", overlap: TargetOverlap) -> list[str]:
-    """Return what is wrong with a log for one target, the gravest first."""
+    """Return what is wrong with a log for one target, the most serious first."""
     refusal = refuse_log(quality, overlap)
     if refusal is not None:
         return [refusal]
+    found = _describe_support(overlap)
+    if (off := describe_weights(overlap)) is not None:
+        found.append(off)
+    return found + _describe_precision(overlap)
+
+
+def _describe_support(overlap: TargetOverlap) -> list[str]:
+    """Return sentences about plays of the target that the log does not contain."""
     name, found = overlap.target, []
     if overlap.unsupported > 0:
         found.append(
@@ -185,8 +193,12 @@ def describe_overlap(quality: "LogQuality", overlap: TargetOverlap) -> list[str]
             f"{name} plays {overlap.never_tried:.1%} of its rounds where the log has no round of "
             f"that action (most of it: {overlap.never_tried_where})."
         )
-    if (off := describe_weights(overlap)) is not None:
-        found.append(off)
+    return found
+
+
+def _describe_precision(overlap: TargetOverlap) -> list[str]:
+    """Return sentences about weights that leave estimates uncertain."""
+    name, found = overlap.target, []
     if overlap.effective_n < FEW_ROUNDS:
         found.append(
             f"For {name} the log is worth {overlap.effective_n:,.0f} rounds, so its estimates "

@@ -1,13 +1,13 @@
 """What would a policy that learns while it runs have earned? Replay it on a log, by rejection.
 
-A policy that learns has no fixed law, so weights cannot judge it: what it would have done in round
-1,000 depends on what it would have learned before. Rejection makes a life of the policy out of the
-rows of a log (`replay_rounds`). Two estimates of the mean reward of this life are offered:
+A policy that learns has no fixed distribution, so weights cannot judge it: what it would have done
+in round 1,000 depends on what it would have learned before. Rejection turns the rows of a log into
+a run of the policy (`replay_rounds`). Two estimates of the mean reward of this run are offered:
 
 - `replay_by_rejection`: the mean reward of accepted rows. It is right on average if no ratio was
   cut, and accepts one row in 1 / (smallest propensity).
 - `replay_doubly_robust`: with the rate c_k at which row k was visited, a reward model q and the
-  law pi_k of the policy at that time,
+  distribution pi_k of the policy at that time,
 
       R_k = sum_b pi_k(b | x_k) q(x_k, b) + pi_k(a_k | x_k) / p_k (r_k - q(x_k, a_k)),
       value = sum_k c_k R_k / sum_k c_k.
@@ -17,9 +17,9 @@ rows of a log (`replay_rounds`). Two estimates of the mean reward of this life a
   learned it, so R_k is right on average whatever q is. What bias there is comes from cut ratios:
   the policy then learns from too few of the actions that it prefers.
 
-Both are about the first N rounds of the policy's life, N being the number of accepted rows: a
-policy that still learns earns more later. Intervals are about the life that was replayed; another
-seed gives another life.
+Both are about the first N rounds of a run, N being the number of accepted rows: a policy that still
+learns earns more later. Intervals are about the run that was replayed; another seed gives another
+run.
 """
 
 import math
@@ -36,7 +36,7 @@ from banditsrl.core.policy import AnyPolicy, State
 from banditsrl.errors import InvalidArgument
 from banditsrl.estimation.mean_intervals import student_interval
 from banditsrl.evaluation.acceptance_rates import AcceptanceRate, fixed_rate, rate_by_quantile
-from banditsrl.evaluation.log_life import LogLife, check_propensities
+from banditsrl.evaluation.policy_replay import PolicyReplay, check_propensities
 from banditsrl.evaluation.policy_targets import check_sizes
 from banditsrl.evaluation.replay_estimates import (
     ReplayedRows,
@@ -69,7 +69,7 @@ def replay_by_rejection(
     seed: int = 0,
     progress: bool = False,
 ) -> ReplayEstimate:
-    """Return the mean reward of a life of the policy that is made of accepted rows.
+    """Return the mean reward of a run of the policy that is made of accepted rows.
 
     Args:
         policy: Any policy whose contexts are vectors.
@@ -86,12 +86,7 @@ def replay_by_rejection(
     probability("level", level)
     known = find_smallest_propensity(log) if rate is None else _check_rate("rate", rate)
     found, state = _replay(policy, log, fixed_rate(known), seed=seed, progress=progress)
-    earned = found.rewards[found.accepted]
-    if not len(earned):
-        raise InvalidArgument(
-            "log must have rounds that the policy would have played, got none in "
-            f"{len(found.rewards)} rows."
-        )
+    earned = _accepted_rewards(found)
     low, high = student_interval(earned, level=level)
     always = always_mean(earned, reward_range, level=level)
     stderr = float(earned.std(ddof=1) / math.sqrt(len(earned))) if len(earned) > 1 else math.inf
@@ -124,7 +119,7 @@ def replay_doubly_robust(
     seed: int = 0,
     progress: bool = False,
 ) -> ReplayEstimate:
-    """Return the doubly robust estimate of the mean reward of a life of the policy.
+    """Return the doubly robust estimate of the mean reward of a run of the policy.
 
     Args:
         policy: Any policy whose contexts are vectors.
@@ -143,24 +138,21 @@ def replay_doubly_robust(
         raise InvalidArgument(f"quantile must be at least 0 and below 1, got {quantile!r}.")
     rate = rate_by_quantile(quantile, _check_rate("largest_rate", largest_rate))
     found, state = _replay(policy, log, rate, seed=seed, progress=progress, model=model)
-    terms, rates = found.terms, found.rates
-    value = float((rates * terms).sum() / rates.sum())
-    # sum_k c_k (R_k - mu_k) is a martingale; differences between the mu_k only widen the interval.
-    errors = rates * (terms - value) / rates.mean()
+    value, errors = _average_terms(found)
     low, high = student_interval(value + errors, level=level)
     return ReplayEstimate(
         name=as_policy(policy).display_name if name is None else name,
         value=value,
-        stderr=float(np.sqrt((errors**2).sum()) / len(terms)),
+        stderr=float(np.sqrt((errors**2).sum()) / len(errors)),
         low=low,
         high=high,
         always_low=-math.inf,
         always_high=math.inf,
         n_accepted=int(found.accepted.sum()),
-        n=len(terms),
-        rate=float(rates[-1]),
+        n=len(errors),
+        rate=float(found.rates[-1]),
         cut_share=found.cut_share,
-        curve=draw_curve(terms, rates, found.accepted.cumsum()),
+        curve=draw_curve(found.terms, found.rates, found.accepted.cumsum()),
         state=state,
     )
 
@@ -174,10 +166,10 @@ def _replay(
     progress: bool,
     model: RewardModel | None = None,
 ) -> tuple[ReplayedRows, State]:
-    """Let a policy live through a log."""
+    """Replay a policy on a log; return what was found in each row, and the last state."""
     adapted = as_policy(policy)
     n_actions, n_slots = check_sizes(adapted, log.schema.n_actions)
-    life = LogLife(
+    replay = PolicyReplay(
         adapted,
         rate,
         n_actions=n_actions,
@@ -185,16 +177,35 @@ def _replay(
         capacity=_expect_accepted(log, rate),
         key=jax.random.key(count("seed", seed, 0)),
     )
-    parts = [_describe(batch, seen, model) for batch, seen in _visit(life, log, progress)]
+    parts = [_describe(batch, seen, model) for batch, seen in _visit(replay, log, progress)]
     if not parts:
         raise InvalidArgument(f"log must have at least one round, got none in {log.name}.")
     columns = [np.concatenate(column) for column in zip(*parts, strict=True)]
-    return ReplayedRows(*columns), life.state
+    return ReplayedRows(*columns), replay.state
 
 
-def _visit(life: LogLife, log: Log, progress: bool) -> Iterator[tuple[LogBatch, SeenRows]]:
+def _accepted_rewards(found: ReplayedRows) -> NDArray[np.float64]:
+    """Return the rewards of accepted rows, of which there must be one."""
+    if not found.accepted.any():
+        raise InvalidArgument(
+            "log must have rounds that the policy would have played, got none in "
+            f"{len(found.rewards)} rows."
+        )
+    return found.rewards[found.accepted]
+
+
+def _average_terms(found: ReplayedRows) -> tuple[float, NDArray[np.float64]]:
+    """Return the mean of the terms, weighted by the rates, and what each row adds to its error.
+
+    sum_k c_k (R_k - mu_k) is a martingale; differences between the mu_k only widen the interval.
+    """
+    value = float((found.rates * found.terms).sum() / found.rates.sum())
+    return value, found.rates * (found.terms - value) / found.rates.mean()
+
+
+def _visit(replay: PolicyReplay, log: Log, progress: bool) -> Iterator[tuple[LogBatch, SeenRows]]:
     for batch in log.batches(progress=progress):
-        yield from life.visit(batch)
+        yield from replay.visit(batch)
 
 
 def _describe(
@@ -205,9 +216,9 @@ def _describe(
     terms = ratios * batch.rewards
     if model is not None:
         predicted = model.predict(batch)
-        laws = np.asarray(seen.laws)[:, : predicted.shape[1]]
+        pmfs = np.asarray(seen.pmfs)[:, : predicted.shape[1]]
         played = predicted[np.arange(len(batch.rows)), batch.actions]
-        terms = (laws * predicted).sum(axis=1) + ratios * (batch.rewards - played)
+        terms = (pmfs * predicted).sum(axis=1) + ratios * (batch.rewards - played)
     return batch.rewards, np.asarray(seen.accepted), ratios, np.asarray(seen.rates), terms
 
 

@@ -22,7 +22,7 @@ CUT = 1.0 + 1e-9
 
 
 class LearningCurve(NamedTuple):
-    """Mean rewards of the first rounds of a life."""
+    """Mean rewards of the first rounds of a run."""
 
     rounds: NDArray[np.int64]  # (P,) numbers of rounds
     mean: Floats  # (P,) mean reward of all rounds up to there
@@ -35,19 +35,19 @@ class ReplayEstimate:
 
     Attributes:
         name: Name of the policy.
-        value: Estimated mean reward per round of the life that was replayed.
+        value: Estimated mean reward per round of the replayed run.
         stderr: Its standard error.
         low: Lower end of the interval for a fixed log.
         high: Upper end of it.
         always_low: Lower end of the interval that holds at all rows; minus infinity if the range of
             rewards was not given.
         always_high: Upper end of it.
-        n_accepted: Number of rounds that the policy has lived.
+        n_accepted: Number of accepted rows, which are the rounds of the replayed run.
         n: Number of rows of the log.
         rate: Rate of acceptance at the last row.
         cut_share: Share of rows whose acceptance probability was above 1 and was cut. If it is not
             zero, the policy has learned from too few of the actions that it prefers.
-        curve: Mean rewards over the life.
+        curve: Mean rewards over the run.
         state: State of the policy after the last row.
     """
 
@@ -92,18 +92,18 @@ def always_mean(
     return always_interval(terms, check_bounds(terms, reward_range, 1.0), level=level)
 
 
-def draw_curve(values: Floats, weights: Floats, lived: NDArray[np.int64]) -> LearningCurve:
+def draw_curve(values: Floats, weights: Floats, played: NDArray[np.int64]) -> LearningCurve:
     """Return weighted means of values up to certain numbers of rounds.
 
     Args:
         values: (n,) one for each row.
         weights: (n,) positive.
-        lived: (n,) number of accepted rounds up to and including the row.
+        played: (n,) number of accepted rounds up to and including the row.
     """
     total, weight = np.cumsum(weights * values), np.cumsum(weights)
-    most = max(int(lived[-1]), 1)
+    most = max(int(played[-1]), 1)
     points = np.unique(np.geomspace(1, most, CURVE_POINTS).round().astype(np.int64))
-    last = np.searchsorted(lived, points, side="right") - 1  # the last row of so many rounds
+    last = np.searchsorted(played, points, side="right") - 1  # the last row of so many rounds
     earlier = np.concatenate([[0.0], total[last[:-1]]]), np.concatenate([[0.0], weight[last[:-1]]])
     recent = (total[last] - earlier[0]) / (weight[last] - earlier[1])
     return LearningCurve(points, total[last] / weight[last], recent)

@@ -1,7 +1,7 @@
 """How is a policy judged that learns while it runs? By a replay, which words "replay:..." ask for.
 
 Two numbers are given: the mean reward of accepted rounds, and the doubly robust mean over all
-rounds. Both are about as many rounds of the policy's life as were accepted.
+rounds. Both are about a run of the policy with as many rounds as were accepted.
 """
 
 from typing import Any
@@ -36,15 +36,15 @@ def judge_replay(
     refusal = refuse_log(quality, None)
     if refusal is not None:
         return TargetJudgement(words, refusal=refusal)
-    ways: dict[str, Any] = {"level": level, "name": words, "seed": seed, "progress": progress}
-    accepted = replay_by_rejection(policy, log, reward_range=reward_range, **ways)
+    shared: dict[str, Any] = {"level": level, "name": words, "seed": seed, "progress": progress}
+    accepted = replay_by_rejection(policy, log, reward_range=reward_range, **shared)
     found = {"replay": to_estimate("replay", accepted)}
     if model is not None:
-        robust = replay_doubly_robust(policy, log, model=model, **ways)
+        robust = replay_doubly_robust(policy, log, model=model, **shared)
         found["replay-dr"] = to_estimate("replay-dr", robust)
     note = (
-        f"{words} is judged by the first {accepted.n_accepted:,} rounds of its life; a policy that "
-        "still learns earns more later."
+        f"{words} is judged by its first {accepted.n_accepted:,} rounds; a policy that still "
+        "learns earns more later."
     )
     return TargetJudgement(words, estimates=found, notes=(note,))
 

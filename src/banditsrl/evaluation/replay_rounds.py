@@ -1,19 +1,20 @@
-"""How does a policy live through the log of another policy? It learns what it would have drawn.
+"""How is a policy replayed on the log of another one? It learns the rows that it would have drawn.
 
-In each row the policy says how likely the logged action is under its own law pi, given all that it
-has learned so far. The row is accepted with probability
+In each row the policy plays the logged action a with a probability pi(a | x) that depends on what
+it has learned so far. The row is accepted with probability
 
     min(1, rate * pi(a | x) / p(a | x)),
 
 p being the logged propensity. Accepted rows are learned, and others leave no trace. If the minimum
-is never 1, the contexts, actions and rewards of accepted rows have the law of the policy's own
-life. With an even log of A actions and rate 1 / A this is the replay method of Li, Chu, Langford
-and Wang (2011): accept where the policy plays what was logged.
+is never 1, the contexts, actions and rewards of accepted rows are distributed as in a run of the
+policy itself. With an even log of A actions and rate 1 / A this is the replay method of Li, Chu,
+Langford and Wang (2011): accept where the policy plays what was logged.
 
 `watch` and `learn` take a whole choice: whether it was certified, and whether it was an audit. For
-an accepted row the policy draws again until it plays the logged action. So the choice has the law
-that it would have had in life, given this action. On average this takes no more than one draw per
-row, since an action of probability q needs 1 / q draws and is accepted in proportion to q.
+an accepted row the policy draws again until it plays the logged action. So the choice has the
+distribution that it would have in such a run, given this action. On average this takes no more than
+one draw per row, since an action of probability q needs 1 / q draws and is accepted in proportion
+to q.
 """
 
 from collections.abc import Callable
@@ -54,11 +55,21 @@ class SeenRows(NamedTuple):
     certified: Array  # (R,) of accepted rows
     ratios: Array  # (R,) pi(a | x) / p(a | x)
     rates: Array  # (R,) of acceptance, when the row was visited
-    laws: Array  # (R, n_slots) pi
+    pmfs: Array  # (R, n_slots) pi
+
+    def note(self, i: Array, accepted: Array, ratio: Array, rate: Array, pmf: Array) -> "SeenRows":
+        """Return the rows after row i was visited; whether it was certified is known later."""
+        return SeenRows(
+            accepted=self.accepted.at[i].set(accepted),
+            certified=self.certified,
+            ratios=self.ratios.at[i].set(ratio),
+            rates=self.rates.at[i].set(rate),
+            pmfs=self.pmfs.at[i].set(pmf),
+        )
 
 
-class ReplayLife(NamedTuple):
-    """What the policy and the replay know between two rows."""
+class ReplayState(NamedTuple):
+    """The state of the policy and of its replay between two rows."""
 
     state: State
     n: Array  # () rows accepted so far
@@ -82,9 +93,13 @@ def nothing_seen(n_rows: int, n_slots: int) -> SeenRows:
 
 @jax.jit
 def replay_rows(
-    parts: Partitioned[Policy[Any]], rows: ReplayRow, life: ReplayLife, stretch: Stretch, key: Array
-) -> tuple[ReplayLife, Array]:
-    """Return the life after some rows, and the first row that was not visited.
+    parts: Partitioned[Policy[Any]],
+    rows: ReplayRow,
+    replay: ReplayState,
+    stretch: Stretch,
+    key: Array,
+) -> tuple[ReplayState, Array]:
+    """Return the replay after some rows, and the first row that was not visited.
 
     It stops early when as many rows as `stretch.limit` were accepted: then a phase ends, and the
     next row must be judged by the policy of the next phase.
@@ -95,34 +110,36 @@ def replay_rows(
         row: ReplayRow = jax.tree.map(lambda leaf: leaf[i], rows)
         return row
 
-    def go_on(carry: tuple[ReplayLife, Array]) -> Array:
+    def go_on(carry: tuple[ReplayState, Array]) -> Array:
         return (carry[1] < stretch.last) & (carry[0].n < stretch.limit)
 
-    def live(carry: tuple[ReplayLife, Array]) -> tuple[ReplayLife, Array]:
-        life, i, found = _find_accepted(policy, *carry, stretch.last, pick, key)
+    def learn_next(carry: tuple[ReplayState, Array]) -> tuple[ReplayState, Array]:
+        replay, i, found = _find_accepted(policy, *carry, stretch.last, pick, key)
 
-        def learn() -> ReplayLife:
-            return _learn_row(policy, life, pick(i), i, key)
+        def learn() -> ReplayState:
+            return _learn_row(policy, replay, pick(i), i, key)
 
-        return jax.lax.cond(found, learn, lambda: life), jnp.where(found, i + 1, i)
+        return jax.lax.cond(found, learn, lambda: replay), jnp.where(found, i + 1, i)
 
-    after: tuple[ReplayLife, Array] = jax.lax.while_loop(go_on, live, (life, stretch.first))
+    after: tuple[ReplayState, Array] = jax.lax.while_loop(
+        go_on, learn_next, (replay, stretch.first)
+    )
     return after
 
 
 def _find_accepted(
     policy: Policy[Any],
-    life: ReplayLife,
+    replay: ReplayState,
     first: Array,
     last: Array,
     pick: Callable[[Array], ReplayRow],
     key: Array,
-) -> tuple[ReplayLife, Array, Array]:
-    """Return the life, the next accepted row (or the last one), and whether there is one.
+) -> tuple[ReplayState, Array, Array]:
+    """Return the replay, the next accepted row (or the last one), and whether there is one.
 
     The state does not change in this loop, so it is not part of what the loop carries.
     """
-    look = partial(_look_at_row, policy, life.state)
+    look = partial(_look_at_row, policy, replay.state)
 
     def go_on(carry: tuple[Array, Array, SeenRows, AcceptanceRate]) -> Array:
         return (carry[0] < last) & ~carry[1]
@@ -132,42 +149,36 @@ def _find_accepted(
     ) -> tuple[Array, Array, SeenRows, AcceptanceRate]:
         i, _, seen, rate = carry
         row = pick(i)
-        law, ratio, coin = look(row, jax.random.fold_in(key, row.number))
+        pmf, ratio, coin = look(row, jax.random.fold_in(key, row.number))
         accepted = coin < rate.rate * ratio
-        seen = SeenRows(
-            accepted=seen.accepted.at[i].set(accepted),
-            certified=seen.certified,
-            ratios=seen.ratios.at[i].set(ratio),
-            rates=seen.rates.at[i].set(rate.rate),
-            laws=seen.laws.at[i].set(law),
-        )
+        seen = seen.note(i, accepted, ratio, rate.rate, pmf)
         return jnp.where(accepted, i, i + 1), accepted, seen, note_ratio(rate, ratio)
 
-    start = (first, jnp.zeros((), dtype=bool), life.seen, life.rate)
+    start = (first, jnp.zeros((), dtype=bool), replay.seen, replay.rate)
     i, found, seen, rate = jax.lax.while_loop(go_on, visit, start)
-    return life._replace(seen=seen, rate=rate), i, found
+    return replay._replace(seen=seen, rate=rate), i, found
 
 
 def _look_at_row(
     policy: Policy[Any], state: State, row: ReplayRow, key: Array
 ) -> tuple[Array, Array, Array]:
-    """Return the policy's law, the ratio of the logged action, and the number that decides."""
+    """Return the policy's distribution, the ratio of the logged action, and a uniform number."""
     choice = policy.act(state, row.context, row.mask, jax.random.fold_in(key, ACT_STREAM))
     coin = jax.random.uniform(jax.random.fold_in(key, COIN_STREAM), dtype=jnp.float64)
-    law = choice.pmf.astype(jnp.float64)
-    return law, law[row.action] / row.propensity, coin
+    pmf = choice.pmf.astype(jnp.float64)
+    return pmf, pmf[row.action] / row.propensity, coin
 
 
 def _learn_row(
-    policy: Policy[Any], life: ReplayLife, row: ReplayRow, i: Array, key: Array
-) -> ReplayLife:
-    """Return the life after an accepted row is learned."""
+    policy: Policy[Any], replay: ReplayState, row: ReplayRow, i: Array, key: Array
+) -> ReplayState:
+    """Return the replay after an accepted row is learned."""
     own = jax.random.fold_in(jax.random.fold_in(key, row.number), REDRAW_STREAM)
-    choice = draw_given_action(policy, life.state, row, own)
-    state = policy.watch(life.state, row.context, choice, row.reward)
+    choice = draw_given_action(policy, replay.state, row, own)
+    state = policy.watch(replay.state, row.context, choice, row.reward)
     state = policy.learn(state, row.context, row.action, row.reward, choice.certified)
-    seen = life.seen._replace(certified=life.seen.certified.at[i].set(choice.certified))
-    return ReplayLife(state, life.n + 1, update_rate(life.rate), seen)
+    seen = replay.seen._replace(certified=replay.seen.certified.at[i].set(choice.certified))
+    return ReplayState(state, replay.n + 1, update_rate(replay.rate), seen)
 
 
 def draw_given_action(policy: Policy[Any], state: State, row: ReplayRow, key: Array) -> Choice:
@@ -186,7 +197,7 @@ def draw_given_action(policy: Policy[Any], state: State, row: ReplayRow, key: Ar
 
     zero = jnp.zeros((), dtype=jnp.int32)
     blank = jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), jax.eval_shape(draw, zero))
-    nothing = blank._replace(action=blank.action - 1)  # no action, so that one is drawn
+    nothing = blank._replace(action=blank.action - 1)  # -1 differs from the action of every row
     _, choice = jax.lax.while_loop(differs, again, (zero, nothing))
     same = choice.action == row.action
     known: Choice = choice._replace(

@@ -28,7 +28,7 @@ HEAD_ROWS = 4096
 """Most rounds from which segments are chosen; a quarter of the first batch if that is less."""
 
 MOST_INSPECTED = 512
-"""Columns that are looked at; wide rows have many columns that say the same."""
+"""Largest number of columns that are examined; in wide rows many columns are redundant."""
 
 
 @dataclass(frozen=True)

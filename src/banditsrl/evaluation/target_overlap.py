@@ -47,7 +47,7 @@ class TargetOverlap:
         largest_weight: Largest weight.
         heavy_share: Share of all weight in the heaviest hundredth of the rounds.
         unsupported: Share of the target's play on actions that could not be played: those of
-            probability zero, or those that the log never played if it has no laws.
+            probability zero, or those never played in the log if it has only propensities.
         never_tried: Share of the target's play where the log has no round of that action, in the
             whole log or in the segments of one column.
         never_tried_where: The segment and the action with the largest part of it, in words.
@@ -75,8 +75,9 @@ class TargetOverlap:
     def misses_rounds(self) -> bool:
         """Whether weights show that the log cannot speak for the target's rounds.
 
-        Their mean estimates the share of its rounds that could be played. Without laws in the log
-        nothing else shows that some could not. Above one, propensities are wrong.
+        Their mean estimates the share of its rounds that could be played. Without the logged
+        probabilities of all actions nothing else shows that some could not. Above one, propensities
+        are wrong.
         """
         return self.weights_off and abs(self.mean_weight - 1.0) > UNSUPPORTED_LIMIT
 
@@ -108,17 +109,17 @@ class OverlapTally:
     def __init__(self, target: str, n_actions: int, n_segments: int) -> None:
         self._target, self._n = target, 0
         self._wanted = np.zeros((1 + n_segments, n_actions))  # the whole log comes first
-        self._unsupported, self._has_laws = 0.0, True
+        self._unsupported, self._has_pmfs = 0.0, True
         self._weights: list[Floats] = []
 
     def add(self, batch: LogBatch, pmf: Floats, members: NDArray[np.bool_]) -> Floats:
-        """Add rounds with the target's law (n, A); return their weights, nan without propensity."""
+        """Add rounds with the target's pmf (n, A); return their weights, nan without propensity."""
         n = len(pmf)
         self._n += n
         self._wanted[0] += pmf.sum(0)
         for j in range(members.shape[1]):
             self._wanted[1 + j] += pmf[members[:, j]].sum(0)
-        self._has_laws &= batch.pmf is not None
+        self._has_pmfs &= batch.pmf is not None
         wanted = pmf[np.arange(n), batch.actions]
         self._unsupported += float(find_unsupported(batch, pmf).sum())
         with np.errstate(divide="ignore", invalid="ignore"):  # 0 / 0 is no weight at all
@@ -161,7 +162,7 @@ class OverlapTally:
 
     def _find_unknown(self, plays: Floats) -> float:
         """Return the mass on actions of which nothing shows that they could be played."""
-        return 0.0 if self._has_laws else float(self._wanted[0][plays == 0].sum())
+        return 0.0 if self._has_pmfs else float(self._wanted[0][plays == 0].sum())
 
     def _find_never_tried(
         self, counts: Floats, actions: tuple[str, ...], segments: tuple[tuple[str, str], ...]
@@ -185,7 +186,8 @@ class OverlapTally:
 def find_unsupported(batch: LogBatch, pmf: Floats) -> Floats:
     """Return the probability with which the target plays what could not be played, (n,).
 
-    Without a logged law this is known only of rounds whose played action had probability one.
+    Without logged distributions this is known only of rounds whose played action had probability
+    one.
     """
     if batch.pmf is not None:
         return np.asarray(np.where(batch.pmf <= NEVER, pmf, 0.0).sum(axis=1))

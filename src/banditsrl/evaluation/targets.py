@@ -1,10 +1,9 @@
-"""Which policy is judged by a log? A target: a law over actions for every logged round.
+"""Which policy is judged by a log? A target: probabilities of the actions in every logged round.
 
-Estimators need only this law, so anything that has one can be judged: even play, one action for
-ever, the logging policy itself, a policy with a state (`policy_targets`), a policy that learned
-from other rounds of the same log (`learned_targets`), and a model version of a loop
-(`loop_targets`). A target does not change from row to row because of what happened there. For
-policies that learn while they are judged, see `rejection_replay`.
+Estimators need nothing else, so many things can be judged: even play, one action in all rounds, the
+logging policy itself, a policy with a state (`policy_targets`), a policy that learned from other
+rounds of the same log (`learned_targets`), and a model version of a loop (`loop_targets`). A target
+does not learn from the rows on which it is judged. For policies that do, see `rejection_replay`.
 """
 
 from collections.abc import Callable
@@ -49,7 +48,7 @@ class UniformTarget:
 
 
 class ConstantTarget:
-    """One action is played for ever; where it is not available, play is even.
+    """One action is played in all rounds; where it is not available, play is even.
 
     Args:
         action: Index of the action.
@@ -125,10 +124,10 @@ def make_target(
         words: One of
 
             - ``uniform``: every available action is equally likely;
-            - ``always:ACTION``: the action of this name, for ever;
+            - ``always:ACTION``: the action of this name in all rounds;
             - ``logged``: the logging policy, if the log has the probabilities of all actions;
-            - ``learned:POLICY``: the policy after it has learned from the other folds of the log,
-              with the law that plays what it predicts to be best (see `learn_target`);
+            - ``learned:POLICY``: the policy after it has learned from the other folds of the log;
+              it plays the action that it predicts to be best (see `learn_target`);
             - ``state:POLICY:FILE``: the policy in the state that `Agent.save` wrote to the file;
             - ``version:N``: model version N of a loop.
 
@@ -170,9 +169,9 @@ def _make_logged(rest: str, source: TargetSource) -> Target:
 
 @TARGET_KINDS.named("learned")
 def _make_learned(rest: str, source: TargetSource) -> Target:
-    ways: dict[str, Any] = {"seed": source.seed, "progress": source.progress}
+    options: dict[str, Any] = {"seed": source.seed, "progress": source.progress}
     policy = read_policy(rest, source.log.schema)
-    return learn_target(policy, source.log, name=f"learned:{rest}", **ways)
+    return learn_target(policy, source.log, name=f"learned:{rest}", **options)
 
 
 @TARGET_KINDS.named("state")

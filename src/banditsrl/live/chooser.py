@@ -1,4 +1,4 @@
-"""How is one decision made? From one reference to what is known, without waiting for anything."""
+"""How is one decision made? From the newest state of the policy, without waiting for training."""
 
 import itertools
 import math
@@ -9,10 +9,10 @@ import numpy as np
 
 from banditsrl.core.policy import Choice
 from banditsrl.errors import Conflict, NotFound
+from banditsrl.live.action_draws import DrawnAction, draw, play_baseline
 from banditsrl.live.decide_requests import DecideRequest, pick_actions, pick_baseline
 from banditsrl.live.encoder import RETIRED, Encoder, make_mask
 from banditsrl.live.fold import Fold
-from banditsrl.live.law import DrawnAction, draw, play_baseline
 from banditsrl.live.loop_config import LoopConfig
 from banditsrl.live.programs import Programs
 from banditsrl.live_store.decision_rows import (
@@ -25,11 +25,11 @@ from banditsrl.live_store.ledger import Ledger, starts_as
 from banditsrl.registry import guess_at
 
 DRAWS_PER_OPENING = 2**32
-"""The number of a draw is the number of the opening times this, and the count of draws since."""
+"""Draw k of an opening has the number `opening * DRAWS_PER_OPENING + k` in the log."""
 
 
 class Chooser:
-    """Makes the decisions of one opening of a loop by one replica."""
+    """Makes the decisions of one replica while it has the loop open."""
 
     def __init__(
         self,
@@ -47,7 +47,7 @@ class Chooser:
         self._share = even_share(config)
 
     def choose(self, fold: Fold, request: DecideRequest) -> DecisionRow:
-        """Return a decision as it will be written; its position is given by the transaction."""
+        """Return the row of a new decision; its position is set when it is written."""
         for name in request.actions:
             if name not in fold.actions:
                 raise NotFound(f"There is no action named {name!r}{guess_at(name, fold.actions)}")
@@ -76,7 +76,7 @@ class Chooser:
             action=names[drawn.slot],
             slot=drawn.slot,
             features=to_bytes(features),
-            law=to_bytes(drawn.law),
+            law=to_bytes(drawn.pmf),
             predicted=None if predicted is None else to_bytes(predicted),
             replica=self._replica,
             draw=self._opening * DRAWS_PER_OPENING + count,
@@ -98,7 +98,7 @@ def even_share(config: LoopConfig) -> float:
 
 
 def describe_choice(choice: Choice, drawn: DrawnAction, *, by_policy: bool) -> dict[str, Any]:
-    """Return the columns that say on what grounds an action was chosen."""
+    """Return the columns that record why an action was chosen."""
     glr, threshold = float(choice.glr), float(choice.threshold)
     return {
         "certified": int(bool(choice.certified) and by_policy),
@@ -110,16 +110,24 @@ def describe_choice(choice: Choice, drawn: DrawnAction, *, by_policy: bool) -> d
     }
 
 
+def check_repetition(before: DecisionRow, digest: str) -> None:
+    """Refuse a request whose id belongs to a decision that was made for another request."""
+    if not before.digest:
+        raise Conflict(f"The context of the decision {before.id!r} was erased; use another id.")
+    if before.digest != digest:
+        raise Conflict(f"The id {before.id!r} was used before for another request.")
+
+
 def log_decisions(ledger: Ledger, rows: list[DecisionRow], revision: int) -> list[DecisionRow]:
-    """Write decisions, or return those that were made before for the same requests.
+    """Write new decisions; a request that was answered before gets its earlier decision.
 
     All of them are checked before the first one is written.
     """
     known: dict[str, DecisionRow] = {}
     for row in rows:
         before = known.get(row.id) or ledger.find(row.id)
-        if before is not None and before.digest != row.digest:
-            raise Conflict(f"The id {row.id!r} was used before for another request.")
+        if before is not None:
+            check_repetition(before, row.digest)
         known[row.id] = before or row
     ledger.check_revision(revision)
     written = {}

@@ -16,7 +16,7 @@ from banditsrl.registry import guess_at
 T = TypeVar("T")
 
 FIELDS = ("context", "available", "id", "deferred", "baseline", "actions")
-"""What an item of a batch of requests may have, the one that it must have first."""
+"""Fields of a request in a batch; the first one is required."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ def read_request(
     baseline: str | None = None,
     actions: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> DecideRequest:
-    """Return a request in its final types, or refuse it."""
+    """Check the arguments of a request, and return them in their final types."""
     named = None if available is None else _read_names(available)
     values = plain_context(context)
     sent = {
@@ -70,7 +70,7 @@ def read_requests(requests: Sequence[Any]) -> list[DecideRequest]:
 
 
 def read_item(number: int, item: Any, read: Callable[..., T], fields: Sequence[str]) -> T:
-    """Return one item of a batch, read by a function; a refusal names the item's number."""
+    """Return what `read` makes of one item of a batch; an error names the item's number."""
     if not isinstance(item, Mapping):
         raise InvalidArgument(f"item {number} must be a mapping of names to values, got {item!r}.")
     for name in item:
@@ -86,7 +86,7 @@ def read_item(number: int, item: Any, read: Callable[..., T], fields: Sequence[s
 
 
 def new_id() -> str:
-    """Return an id that nobody else makes; ids grow with time, which keeps indices compact."""
+    """Return a unique id; ids increase with time, which keeps database indexes compact."""
     return f"{int(time.time() * 1000):012x}{secrets.token_hex(10)}"
 
 

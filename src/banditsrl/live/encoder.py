@@ -1,8 +1,8 @@
 """How do named values become what a policy takes? One row per decision, and a mask of its actions.
 
 The row holds the columns of the context and then, for each slot of an action, the columns of the
-action in it. Every action has a slot for ever; a slot is never given to another action, so what was
-learned about it stays true. Slots without an action are zero, and masked.
+action in it. An action keeps its slot: no slot is ever given to another action, so what was learned
+about it stays valid. Slots without an action are zero, and masked.
 """
 
 import math
@@ -43,7 +43,7 @@ def first_actions(config: LoopConfig) -> ActionTable:
 
 
 def change_actions(table: ActionTable, change: Mapping[str, Any], n_slots: int) -> ActionTable:
-    """Return the table after a change: add, pause, resume or retire; a wrong one is refused."""
+    """Return the table after a change (add, pause, resume or retire) that is possible."""
     name, verb = change["name"], change["change"]
     if verb == "add":
         return {**table, name: _new_action(table, change, n_slots)}
@@ -51,11 +51,11 @@ def change_actions(table: ActionTable, change: Mapping[str, Any], n_slots: int) 
         raise NotFound(f"There is no action named {name!r}{guess_at(name, table)}")
     entry = table[name]
     if entry.state == RETIRED:
-        raise Conflict(f"The action {name!r} is retired, and that is for ever.")
+        raise Conflict(f"The action {name!r} is retired, which cannot be undone.")
     after = {"pause": PAUSED, "resume": ACTIVE, "retire": RETIRED}[verb]
     others = [one for one in table.values() if one.state == ACTIVE and one.name != name]
     if after != ACTIVE and not others:
-        raise Conflict(f"The action {name!r} is the last active one, so it must stay.")
+        raise Conflict(f"The action {name!r} is the last active one, so it must stay active.")
     return {**table, name: replace(entry, state=after)}
 
 
@@ -94,7 +94,7 @@ class Encoder:
         """Return the row of a context; `sent` has columns of actions that came with a request."""
         row = np.zeros(self.n_columns)
         row[-1] = 1.0
-        row[: self._width] = _encode_values(self._columns, context)
+        self.encode_context(context, row)
         if not self._action_width:
             if sent:
                 raise InvalidArgument(
@@ -107,15 +107,24 @@ class Encoder:
             row[first : first + self._action_width] = _encode_values(self._action_columns, values)
         return row
 
+    def encode_context(self, context: Mapping[str, Any], row: NDArray[np.float64]) -> None:
+        """Write the columns of a context into their places of a row."""
+        row[: self._width] = _encode_values(self._columns, context)
+
     def check_action_columns(self, columns: Mapping[str, Any]) -> None:
         """Refuse columns of an action that cannot be encoded."""
+        if columns and not self._action_columns:
+            raise InvalidArgument(
+                f"action_columns must be declared to give an action columns, got {list(columns)}."
+            )
         _encode_values(self._action_columns, columns)
 
 
 def plain_context(context: Any) -> dict[str, Any]:
-    """Return a context as it is written down: names and plain values.
+    """Return a context as it is stored: names and plain values.
 
-    NaN is a missing value. Infinity, which JSON does not have, becomes the largest float.
+    NaN is a missing value. Infinity, which JSON does not have, becomes the largest float, and so
+    does a whole number that is larger than any float.
     """
     if not isinstance(context, Mapping):
         raise InvalidType(f"context must be a mapping of names to values, got {context!r}.")
@@ -128,9 +137,22 @@ def _plain_value(name: Any, value: Any) -> Any:
     plain = value.item() if isinstance(value, np.generic) else value
     if plain is not None and not isinstance(plain, str | int | float | bool):
         raise InvalidType(f"{name} must be one number, flag or text, got {type(value).__name__}.")
-    if isinstance(plain, float) and not math.isfinite(plain):
-        return None if math.isnan(plain) else math.copysign(sys.float_info.max, plain)
+    if isinstance(plain, float) and math.isnan(plain):
+        return None
+    if isinstance(plain, int | float) and abs(plain) > sys.float_info.max:
+        return sys.float_info.max if plain > 0 else -sys.float_info.max
+    if isinstance(plain, str) and not _is_unicode(plain):
+        raise InvalidArgument(f"{name} must be valid Unicode, got {plain[:50]!r}.")
     return plain
+
+
+def _is_unicode(text: str) -> bool:
+    """Return whether a text can be written to a file; Python also has halves of characters."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _encode_values(columns: Sequence[LoopColumn], values: Mapping[str, Any]) -> list[float]:

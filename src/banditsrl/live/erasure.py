@@ -1,9 +1,10 @@
-"""How is one subject forgotten? Its contexts are removed, and what was learned from them stays.
+"""How are the contexts of one person erased? They are removed; what was learned from them stays.
 
 A decision keeps its id, its action and its reward. The context that was sent and the row that was
-made of it are replaced by those of a context about which nothing is known. A snapshot is kept
-before, so that the state is not computed again from rows that are gone: a later verification starts
-behind it. Networks that are trained afterwards see the empty rows.
+made of it are replaced by those of a context in which every value is missing. Snapshots are saved
+before and after, since the state cannot be computed again from rows that are gone: a later
+verification starts from the snapshot after the erasure. Networks that are trained afterwards see
+the empty rows.
 """
 
 import json
@@ -48,10 +49,10 @@ def check_column(config: LoopConfig, column: str) -> None:
 def erase_contexts(
     ledger: Ledger, config: LoopConfig, ids: Iterable[str], *, known: int, time: float
 ) -> tuple[int, int]:
-    """Erase contexts of rounds that are not learned yet or known at a position.
+    """Erase contexts, except those of rounds that were settled after position `known`.
 
-    Returns how many were erased, and how many must wait until more is known. A training that runs
-    may have read what is erased, so it is stopped.
+    Returns how many were erased, and how many were skipped because the snapshot at `known` does not
+    include them. A training that is running may have read what is erased, so it is abandoned.
     """
     empty = to_bytes(Encoder(config).encode({}, []))
     erased, n_skipped = [], 0

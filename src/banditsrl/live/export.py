@@ -1,4 +1,4 @@
-"""How does a log leave a loop, and come into another? As a table with one row per decision.
+"""How is a log moved from one loop to another? As a table with one row per decision.
 
 A file ends in .jsonl (one JSON object per line) or in .parquet. A row has the id, the time, the
 context, the available actions, the action, the pmf that it was drawn from, the certificate, whether
@@ -37,7 +37,7 @@ def export_decisions(store: LoopStore, loop: str, path: Path) -> int:
 
 
 def iterate_rows(store: LoopStore, loop: str) -> Iterator[dict[str, Any]]:
-    """Go through all decisions, in the order of the log, as plain values."""
+    """Yield all decisions as plain values, in the order of the log."""
     actions = read_revision(store, find_config(store, loop))["actions"]
     inactive = {each.name: each.state for each in actions.values() if each.state != ACTIVE}
     position = 0
@@ -79,17 +79,17 @@ def describe_row(row: DecisionRow, loop: str) -> dict[str, Any]:
 
 
 def read_export(path: Path) -> Iterator[dict[str, Any]]:
-    """Go through the rows of an exported file."""
+    """Yield the rows of an exported file."""
     _check_ending(path)
     if not path.is_file():
         raise InvalidArgument(f"{path}: cannot be read (there is no such file).")
     if path.suffix == ".parquet":
         yield from _read_parquet(path)
         return
-    with path.open(encoding="utf-8") as lines:
+    with path.open("rb") as lines:
         for number, line in enumerate(lines, 1):
             try:
-                row = json.loads(line)
+                row = json.loads(line.decode())
             except ValueError as error:
                 raise InvalidArgument(f"{path}: line {number} is not JSON ({error}).") from error
             if not isinstance(row, dict) or "id" not in row:
@@ -142,5 +142,9 @@ def _write_parquet(store: LoopStore, loop: str, path: Path) -> int:
 def _read_parquet(path: Path) -> Iterator[dict[str, Any]]:
     import polars as pl
 
-    for row in pl.read_parquet(path).iter_rows(named=True):
+    try:
+        table = pl.read_parquet(path)
+    except (pl.exceptions.PolarsError, OSError) as error:
+        raise InvalidArgument(f"{path}: is no Parquet file ({error}).") from error
+    for row in table.iter_rows(named=True):
         yield {k: json.loads(v) if k in NESTED and v else v for k, v in row.items()}

@@ -1,9 +1,9 @@
 """What does a loop know at a position of its log? A fold of the records up to there, and no more.
 
-`Fold.apply` reads no clock, no store and no random source: whoever applies the same records gets
-the same state, bit for bit on one build. A decision changes nothing. A round is learned at the
-record that settles it. A training starts from the state at its `training` record; when it is
-published, the rounds learned since then are learned again by the new model.
+`Fold.apply` reads no clock, no store and no random source: every process that applies the same
+records gets the same state, bit for bit on one build. A decision changes nothing. A round is
+learned at the record that settles it. A training starts from the state at its `training` record;
+when it is published, the rounds learned since then are learned again by the new model.
 """
 
 from collections.abc import Callable, Mapping
@@ -46,7 +46,7 @@ class PendingTraining:
     state: State
     erased: int  # position of the last erasure before it
     since: _Chain | None = None
-    anew: bool = False  # all rounds are learned again, whatever the state at its start knows
+    anew: bool = False  # all rounds are learned again, even those that the state knows
 
     def rounds_since(self) -> list[LearnedRound]:
         """Return the rounds that were learned after the training started, in their order."""
@@ -74,8 +74,8 @@ class Fold:
     model: int = 0
     trained: int = 0  # rounds at the start of the last training that was finished
     erased: int = 0  # position of the last erasure
-    pinned: bool = False  # a version was put back by hand, so nothing is trained
-    anew: bool = False  # trainings go on after that, and the next one learns all rounds again
+    pinned: bool = False  # an older version was put back, so nothing is trained
+    anew: bool = False  # training was resumed after that; the next one learns all rounds again
     pending: PendingTraining | None = None
 
     def apply(self, record: LogRecord, programs: Programs, models: ModelSource) -> "Fold":
@@ -128,7 +128,7 @@ class Fold:
         return replace(ended, state=state, model=record.body["version"])
 
     def _put_back(self, version: int, policy: Policy[Any], models: ModelSource) -> "Fold":
-        """Return what is known with an older model; what the audits have shown is kept."""
+        """Return the fold with an older model; what the audits have shown is kept."""
         state = models(version, None)
         if isinstance(policy, Watched):
             state = self.state._replace(inner=state.inner, n_refreshed=state.n_refreshed)

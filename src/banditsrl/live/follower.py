@@ -1,7 +1,7 @@
 """How does a process keep up with the log? One thread folds committed records, in their order.
 
-What is known is one reference to an immutable `Fold`. Whoever decides reads the reference once and
-never waits for the thread.
+The result is one reference to an immutable `Fold`. A decision reads this reference once and never
+waits for the thread.
 """
 
 import threading
@@ -16,7 +16,7 @@ from banditsrl.live.programs import Programs, computed
 from banditsrl.live_store.loop_store import Cursor, LoopStore
 
 POLL_SECONDS = 0.05
-"""How often the log is looked at for records of other processes."""
+"""How often the log is polled for records of other processes."""
 
 
 class Follower:
@@ -54,14 +54,14 @@ class Follower:
         store.listen(self._news.set)
 
     def wake(self, position: int) -> None:
-        """Say that the log has reached a position."""
+        """Have the thread read the log now, up to its end whatever the position."""
         del position
         self._news.set()
 
     def wait_for(self, position: int, seconds: float = 60.0) -> None:
         """Wait until everything up to a position is folded in.
 
-        It fails if nothing at all is folded in for so many seconds.
+        It fails if there is no progress at all for this many seconds.
         """
         end, seen = time.monotonic() + seconds, self.fold.position
         with self._grown:
@@ -70,7 +70,7 @@ class Follower:
                     end, seen = time.monotonic() + seconds, self.fold.position
                 left = end - time.monotonic()
                 if left <= 0 or self._ends:
-                    reason = self.trouble or "the learner is behind"
+                    reason = self.trouble or f"no progress for {seconds:g} seconds"
                     raise StoreUnavailable(
                         f"The log could not be followed to position {position} ({reason})."
                     )
@@ -92,7 +92,7 @@ class Follower:
                 while self._follow() and not self._ends:
                     pass
                 self.trouble = ""
-            except Exception as error:  # it must go on, and `status` shows what is wrong
+            except Exception as error:  # the thread must go on; `status` shows the error
                 self.trouble = str(error)
 
     def _follow(self) -> bool:

@@ -1,7 +1,7 @@
 """Who trains, closes decisions whose wait is over, and keeps snapshots? One learner per loop.
 
 Every process that opens a loop has a learner thread, and the store lets one of them lead. If its
-process ends, another one takes over from the log: whatever the learner does is a record of it.
+process ends, another one takes over from the log, in which everything a learner does is recorded.
 """
 
 import contextlib
@@ -33,7 +33,7 @@ RETRY_SECONDS = 5.0
 
 
 class Learner:
-    """Does the work of a loop that nobody asks for."""
+    """Does the background work of a loop: training, expiries, alarms and snapshots."""
 
     def __init__(
         self,
@@ -64,7 +64,7 @@ class Learner:
 
     @property
     def trouble(self) -> str:
-        """What is wrong at present, or nothing."""
+        """What is wrong at present; empty if nothing is."""
         return self._training_trouble or self._store_trouble
 
     def close(self) -> None:
@@ -79,7 +79,7 @@ class Learner:
         pending = self._follower.fold.pending
         if self.leads and pending is not None:
             change = partial(end_training, kind="abandoned", trained_at=pending.position)
-            with contextlib.suppress(LoopError):  # then the next learner trains again all the same
+            with contextlib.suppress(LoopError):  # the next learner trains again in any case
                 self._writer.write(partial(change, time=self._clock()))
 
     def _run(self) -> None:
@@ -90,7 +90,7 @@ class Learner:
                 if self.leads and not self._ends:
                     self._tick()
                 self._store_trouble = ""
-            except Exception as error:  # it must go on, and `status` shows what is wrong
+            except Exception as error:  # the thread must go on; `status` shows the error
                 self._store_trouble = str(error)
 
     def _may_work(self) -> bool:
@@ -117,7 +117,7 @@ class Learner:
             self._training.start()
 
     def _expire(self) -> None:
-        """Close what has waited long enough; most of the time a look at the store is enough."""
+        """Close decisions whose wait is over; a read tells first whether there are any."""
         rule, now = self._config.reward, self._clock()
         if rule.wait is None:
             return
@@ -140,7 +140,7 @@ class Learner:
             self._n_alarms = found
 
     def _train(self, known: int) -> None:
-        """Train once, beside everything else, and publish the result."""
+        """Train once and publish the result; this runs in a thread of its own."""
         try:
             start = partial(start_training, known=known, time=self._clock())
             position = self._writer.write(start)
@@ -149,10 +149,10 @@ class Learner:
             self._follower.wait_for(position)
             pending = self._follower.fold.pending
             if pending is None or pending.position != position:
-                return  # another version was put back meanwhile
+                return  # another version was put back in the meantime
             self._publish(pending, self._trainer.train(pending))
             self._training_trouble = ""
-        except Exception as error:  # it must go on, and `status` shows what is wrong
+        except Exception as error:  # the thread must go on; `status` shows the error
             if not self._ends:
                 self._training_trouble = str(error)
                 self._retry_at = time.monotonic() + RETRY_SECONDS

@@ -1,6 +1,6 @@
 """How does an application decide and learn? With a `Loop`, which loses nothing and can be replayed.
 
-A loop lives in a store. `decide` answers once its decision is in the log, and `reward` once the
+A loop is kept in a store. `decide` returns once its decision is in the log, and `reward` once the
 reward is. Everything may be called from several threads.
 """
 
@@ -24,7 +24,7 @@ from banditsrl.live_store.records import Decision, Settlement
 from banditsrl.live_store.store_address import open_store
 
 REWARD_FIELDS = ("id", "value", "key")
-"""What an item of a batch of rewards may have."""
+"""Fields of a reward in a batch; the first one is required."""
 
 
 class Loop(LoopManager):
@@ -62,7 +62,7 @@ class Loop(LoopManager):
         Args:
             url: Path of a SQLite file, which is made if there is none, or the URL of a store.
             config: The configuration, or the path of a YAML file with it.
-            clock: Seconds since 1970.
+            clock: Returns the time in seconds since 1970.
             replica: Number of this server among those that share the loop.
             warm_up: Whether to compile everything now, so that no request waits for it.
         """
@@ -95,8 +95,8 @@ class Loop(LoopManager):
         with closing_on_error(store):
             config = find_config(store, name)
             programs = Programs(config)
-            how: dict[str, Any] = {"warm_up": warm_up, "progress": progress, "learns": learner}
-            return cls(LoopEngine(store, config, programs, clock, replica, **how))
+            options: dict[str, Any] = {"warm_up": warm_up, "progress": progress, "learns": learner}
+            return cls(LoopEngine(store, config, programs, clock, replica, **options))
 
     # Decisions and rewards.
 
@@ -110,10 +110,10 @@ class Loop(LoopManager):
         baseline: str | None = None,
         actions: Mapping[str, Mapping[str, Any]] | None = None,
     ) -> Decision:
-        """Choose an action for a context, and answer once that is in the log.
+        """Choose an action for a context, and return once the decision is in the log.
 
         Args:
-            context: Values by column; a value that is not there is missing.
+            context: Values by column; a column that is left out counts as missing.
             available: Names of the actions that may be played; None means all active ones.
             id: Id of the decision. The same request with the same id gets the same decision.
             deferred: Whether to learn from it only after `activate`.
@@ -179,10 +179,10 @@ class Loop(LoopManager):
         now = self._engine.clock()
         return self._engine.write(partial(add_activation, rule=self.config.reward, id=id, time=now))
 
-    # Its life.
+    # Maintenance.
 
     def flush(self) -> None:
-        """Wait until everything that was written is folded in."""
+        """Wait until everything that was written has taken effect in this process."""
         self._engine.flush()
 
     def warm_up(self) -> None:
@@ -202,7 +202,7 @@ class Loop(LoopManager):
         self._engine.store.backup(Path(path))
 
     def close(self) -> None:
-        """Write what waits, keep a snapshot and close the store."""
+        """Write pending changes, save a snapshot and close the store."""
         self._engine.close()
 
     def __enter__(self) -> "Loop":
@@ -223,6 +223,6 @@ def _read_reward(
     value: Any = None,
     key: str | None = None,
 ) -> dict[str, Any]:
-    """Return the arguments of a reward in their final types, or refuse them."""
+    """Check the arguments of a reward, and return them in their final types."""
     checked = None if key is None else check_name("key", key)
     return {"id": check_name("id", id), "value": rule.check(value), "key": checked}

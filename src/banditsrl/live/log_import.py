@@ -1,11 +1,11 @@
 """How does a loop learn from decisions that were made elsewhere? As if a baseline had made them.
 
 Rows come from an exported file, or from any file with `id`, `context`, `action` and `reward`. They
-are written into the log with their own times and laws, and learned in their order. A row without a
-time counts as made now, and a reward without one as given with its decision. A row whose id
-is known already is skipped, so an import that was interrupted can be started again. A row whose
-`status` says that it waits for its reward, or is deferred, goes on doing so; any other row without
-a reward is closed. Actions that were paused or retired in the other loop are so in this one.
+are written into the log with their own times and probabilities, and learned in their order. A row
+without a time gets the time of the import, and a reward without one gets that of its decision. A
+row whose id is known already is skipped, so an import that was interrupted can be started again. A
+row whose `status` is "waiting" or "deferred" keeps it; any other row without a reward is closed.
+Actions that were paused or retired in the other loop are paused or retired in this one.
 """
 
 from collections.abc import Mapping
@@ -40,8 +40,14 @@ IMPORTED = "import"
 """Mode of a decision that was made elsewhere."""
 
 
+ROUNDING = 1e-3
+"""Probabilities of a file may be rounded, so their sum may differ from 1 by this much."""
+
+LATEST = 1e11
+"""Times beyond the year 5138 are refused: they are in milliseconds, or mistakes."""
+
 CHANGES = {PAUSED: "pause", RETIRED: "retire"}
-"""What brings an active action into a state."""
+"""The change that leads from an active action to each state."""
 
 
 class LogImporter:
@@ -72,7 +78,7 @@ class LogImporter:
         return found
 
     def read(self, row: Mapping[str, Any]) -> tuple[DecisionRow, float | None]:
-        """Return a row as a decision, and its reward if it has one; a wrong row is refused."""
+        """Return a valid row as a decision, and its reward if it has one."""
         for name in ("id", "context", "action"):
             if name not in row:
                 raise InvalidArgument(f"An imported row must have {name}, got {sorted(row)}.")
@@ -81,10 +87,10 @@ class LogImporter:
         action = self._find(row["action"])
         present = [entry for entry in self._table.values() if entry.state != RETIRED]
         features = self._encoder.encode(request.context, present)
-        law = np.zeros(self._config.n_slots)
-        pmf = row.get("pmf") or {action.name: 1.0}
+        pmf = _read_pmf(row.get("pmf") or {action.name: 1.0}, action.name)
+        probabilities = np.zeros(self._config.n_slots)
         for name, probability in pmf.items():
-            law[self._find(name).slot] = real("pmf", probability)
+            probabilities[self._find(name).slot] = probability
         value = row.get("reward")
         decision = DecisionRow(
             id=request.id,
@@ -96,7 +102,7 @@ class LogImporter:
             action=action.name,
             slot=action.slot,
             features=to_bytes(features),
-            law=to_bytes(law),
+            law=to_bytes(probabilities),
             predicted=None,
             replica=0,
             draw=0,
@@ -120,7 +126,7 @@ class LogImporter:
         return decision._replace(settled_time=settled), self._config.reward.check(value)
 
     def _leave_open(self, decision: DecisionRow, status: object) -> DecisionRow:
-        """Return a decision without a reward, which can still come if it was waited for."""
+        """Return a decision that has no reward: still open if its status was, otherwise closed."""
         if status == DEFERRED:
             return decision._replace(status=DEFERRED, deferred=1)
         if status != WAITING:
@@ -137,7 +143,25 @@ class LogImporter:
 def _read_time(name: str, row: Mapping[str, Any], default: float) -> float:
     """Return a time of a row in seconds since 1970, which may be missing."""
     value = row.get(name)
-    return default if value is None else real(name, value)
+    if value is None:
+        return default
+    if abs(time := real(name, value)) > LATEST:
+        raise InvalidArgument(
+            f"{name} must be in seconds since 1970, at most {LATEST:g}, got {value!r}."
+        )
+    return time
+
+
+def _read_pmf(pmf: Any, action: str) -> dict[str, float]:
+    """Return the distribution of a row, which must be one and must allow the action."""
+    if not isinstance(pmf, Mapping):
+        raise InvalidType(f"pmf must give probabilities by action, got {pmf!r}.")
+    found = {name: real("pmf", probability) for name, probability in pmf.items()}
+    if min(found.values()) < 0.0 or abs(sum(found.values()) - 1.0) > ROUNDING:
+        raise InvalidArgument(f"pmf must be probabilities that sum to 1, got {dict(pmf)}.")
+    if not found.get(action):
+        raise InvalidArgument(f"pmf must give the action {action!r} a chance, got {dict(pmf)}.")
+    return found
 
 
 def _read_inactive(states: Any) -> Mapping[str, str]:

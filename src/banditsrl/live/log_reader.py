@@ -1,4 +1,4 @@
-"""How is the log read? In the order of its positions, each settling record with its round."""
+"""How is the log read? By position; a record that settles a round comes with that round."""
 
 import json
 from collections.abc import Iterator
@@ -10,9 +10,10 @@ from banditsrl.live.fold import LogRecord
 from banditsrl.live.programs import LearnedRound
 from banditsrl.live_store.decision_rows import to_vector
 from banditsrl.live_store.loop_store import Cursor, LoopStore
+from banditsrl.live_store.schema import IS_CHANGE
 
 BATCH = 1000
-"""Records that are read at once."""
+"""Largest number of records that are read at once."""
 
 ROUND = (
     "d.features, d.slot, d.law, d.certified, d.glr, d.threshold, d.representation, d.audited, "
@@ -37,8 +38,7 @@ def read_position(cursor: Cursor, loop: str) -> int:
 def find_erasure(cursor: Cursor, loop: str) -> int:
     """Return the position of the last erasure, or 0."""
     found = cursor.execute(
-        "SELECT MAX(position) FROM records WHERE loop = ? AND kind = 'erasure' AND "
-        "kind NOT IN ('decision', 'reward', 'expiry', 'activation')",
+        f"SELECT MAX(position) FROM records WHERE loop = ? AND kind = 'erasure' AND {IS_CHANGE}",  # noqa: S608
         (loop,),
     )
     return int(found[0][0] or 0)
@@ -50,7 +50,7 @@ def read_changes(cursor: Cursor, loop: str, after: int, last: int) -> list[LogRe
 
 
 def iterate_changes(store: LoopStore, loop: str, after: int, last: int) -> Iterator[LogRecord]:
-    """Go through the records between two positions that are not decisions."""
+    """Yield the records between two positions that are not decisions."""
     while True:
         with store.read() as cursor:
             found = read_changes(cursor, loop, after, last)
@@ -73,11 +73,11 @@ def _to_record(row: tuple[Any, ...]) -> LogRecord:
 
 
 def _to_round(row: tuple[Any, ...]) -> LearnedRound:
-    features, slot, law, certified, glr, threshold, representation, audited, value, mode = row
+    features, slot, pmf, certified, glr, threshold, representation, audited, value, mode = row
     return LearnedRound(
         features=to_vector(features),
         slot=slot,
-        pmf=to_vector(law),
+        pmf=to_vector(pmf),
         certified=bool(certified),
         glr=np.nan if glr is None else glr,
         threshold=np.inf if threshold is None else threshold,

@@ -1,4 +1,4 @@
-"""How are the actions, the mode and the model of a loop changed? By records, checked as they come.
+"""How are the actions, the mode and the model of a loop changed? By records that were checked.
 
 Each function runs inside a transaction and refuses a change before it writes anything.
 """
@@ -24,7 +24,7 @@ def add_action_change(
 
 
 def set_settings(ledger: Ledger, settings: Mapping[str, Any], *, time: float) -> int:
-    """Change the mode, or let trainings go on after a version was put back."""
+    """Change the mode, or resume training after a version was put back."""
     position = ledger.append("settings", time, body=dict(settings))
     ledger.mode = settings.get("mode", ledger.mode)
     return position
@@ -40,8 +40,8 @@ def promote_model(
 ) -> int:
     """Put an older version of the model back, and stop trainings until they are resumed.
 
-    Evidence for it is written down beside it, and is refused if another version has come to decide
-    since the position `last` up to which it was gathered.
+    The evidence for it is written into the same record. It is refused if another version has
+    started to decide since the position `last`, up to which the evidence was gathered.
     """
     found = ledger.cursor.execute(
         "SELECT settings FROM models WHERE loop = ? AND version = ?", (ledger.loop, version)
@@ -56,13 +56,13 @@ def promote_model(
     body: dict[str, Any] = {"version": version}
     if evidence is not None:
         if ledger.last_of("published", "promoted") > evidence["last"]:
-            raise Conflict("Another model version has come to decide meanwhile; please try again.")
+            raise Conflict("Another model version has started to decide; please try again.")
         body["evidence"] = dict(evidence)
     return ledger.append("promoted", time, body=body)
 
 
 def add_alarm(ledger: Ledger, n_alarms: int, *, time: float) -> int | None:
-    """Note that the policy has noticed a change, once for each alarm."""
+    """Record that the policy has noticed a change, once for each alarm."""
     noted = len(ledger.changes("alarm"))
     if noted >= n_alarms:
         return None
@@ -70,10 +70,10 @@ def add_alarm(ledger: Ledger, n_alarms: int, *, time: float) -> int | None:
 
 
 def start_training(ledger: Ledger, known: int, *, time: float) -> int | None:
-    """Note that a training starts from the state here.
+    """Record that a training starts from the state at this position.
 
-    Nothing happens if, since the position that was known, a version was put back, the mode was
-    changed or another training has started.
+    Nothing is recorded if, since position `known`, a version was put back, settings were changed or
+    another training has started.
     """
     if ledger.last_of("promoted", "settings", "training") > known:
         return None
@@ -81,7 +81,7 @@ def start_training(ledger: Ledger, known: int, *, time: float) -> int | None:
 
 
 def end_training(ledger: Ledger, kind: str, trained_at: int, *, time: float) -> int | None:
-    """Note that a training gave no model, unless the log has moved on.
+    """Record that a training ended without a new model, unless its end is in the log already.
 
     It is "unchanged" if it left the state as it was, and "abandoned" if it was stopped.
     """
@@ -91,6 +91,6 @@ def end_training(ledger: Ledger, kind: str, trained_at: int, *, time: float) -> 
 
 
 def is_last_training(ledger: Ledger, trained_at: int) -> bool:
-    """Return whether the training that started at a position is still the one that counts."""
+    """Return whether the training that started at a position is the last one and has not ended."""
     ends = ("training", "unchanged", "abandoned", "published", "promoted")
     return ledger.last_of(*ends) == trained_at

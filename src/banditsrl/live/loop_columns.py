@@ -1,4 +1,4 @@
-"""Which columns does a loop have? Numbers, categories and flags, each with a rule for odd values.
+"""Which columns can a loop have? Numbers, categories and flags, which may have missing values.
 
 A column is declared in one of these forms:
 
@@ -54,13 +54,13 @@ class LoopColumn:
 
     def _bound(self, value: Any) -> float | None:
         """Return a number within the range, or refuse one that would spoil the statistics."""
-        is_plain = type(value) is float or type(value) is int  # the usual case, told quickly
+        is_plain = type(value) is float or type(value) is int  # a quick check for the usual case
         if not is_plain and (isinstance(value, bool) or not isinstance(value, Real)):
             raise InvalidType(f"{self.name} must be a number, got {value!r}.")
         try:
             number = float(value)
         except OverflowError:
-            number = math.inf if str(value)[0] != "-" else -math.inf
+            number = math.inf if value > 0 else -math.inf
         if math.isnan(number):  # a missing value
             return None
         if self.low is not None and self.high is not None:

@@ -42,9 +42,9 @@ class RewardRule:
         low: Least reward, or None without a limit.
         high: Largest reward, or None without a limit.
         clip: Whether a reward outside the range counts as its nearest end; if not, it is refused.
-        wait: Seconds after which a decision is closed, or None to wait for ever.
+        wait: Seconds after which a decision is closed, or None for no limit.
         default: Reward that counts if none came in time, or None to learn nothing then.
-        combine: What several rewards amount to: "first", "last", "sum" or "error".
+        combine: How several rewards of a decision are combined: "first", "last", "sum" or "error".
     """
 
     low: float | None = None
@@ -99,7 +99,7 @@ class LoopConfig:
 def read_config(source: Mapping[str, Any] | str | Path, *, strict: bool = False) -> LoopConfig:
     """Return the configuration in a dictionary or in a YAML file.
 
-    Settings that are not known are refused if `strict`; otherwise they are warned of and ignored.
+    Unknown settings are refused if `strict`; otherwise a warning names them and they are ignored.
     """
     document = dict(source) if isinstance(source, Mapping) else _read_yaml(Path(source))
     _check_known("setting", document, KNOWN, strict)
@@ -124,6 +124,8 @@ def read_config(source: Mapping[str, Any] | str | Path, *, strict: bool = False)
         document=document,
     )
     _check_together(config)
+    if strict:
+        _check_action_values(config)
     return config
 
 
@@ -175,6 +177,16 @@ def _check_together(config: LoopConfig) -> None:
     rule = config.reward
     if not rule.counts_at_once and rule.wait is None:
         raise InvalidArgument(f"wait must be given if rewards combine by {rule.combine}, got none.")
+
+
+def _check_action_values(config: LoopConfig) -> None:
+    """Refuse values of action columns that no decision could use."""
+    for action, values in config.actions.items():
+        for column in config.action_columns:
+            try:
+                column.encode(values.get(column.name))
+            except (InvalidArgument, InvalidType) as error:
+                raise type(error)(f"action {action!r}: {error}") from None
 
 
 def _read_actions(value: Any) -> dict[str, dict[str, Any]]:

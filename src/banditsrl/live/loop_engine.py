@@ -1,4 +1,4 @@
-"""What runs behind a loop? A writer, a follower and a learner, which share one store."""
+"""Which threads run an open loop? A writer, a follower and a learner, which share one store."""
 
 import contextlib
 import threading
@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from banditsrl.arguments import count
-from banditsrl.errors import Conflict, NotFound
-from banditsrl.live.chooser import Chooser, log_decisions
+from banditsrl.errors import NotFound
+from banditsrl.live.chooser import Chooser, check_repetition, log_decisions
 from banditsrl.live.decide_requests import DecideRequest
 from banditsrl.live.encoder import Encoder
 from banditsrl.live.erasure import erase_contexts
@@ -43,7 +43,7 @@ Clock = Callable[[], float]
 
 
 class LoopEngine:
-    """Opens a loop that is in a store, and keeps its threads."""
+    """Opens a loop that is in a store, and runs its threads."""
 
     def __init__(
         self,
@@ -64,18 +64,18 @@ class LoopEngine:
         found = self.shelf.find_snapshot() or first_fold(config, programs)
         if warm_up:
             programs.warm_up(found.state)
-        ways: dict[str, Any] = {"programs": programs, "models": self.shelf.find_model}
-        fold = catch_up(store, config.name, found, progress=progress, **ways)
+        shared: dict[str, Any] = {"programs": programs, "models": self.shelf.find_model}
+        fold = catch_up(store, config.name, found, progress=progress, **shared)
         opening = count_opening(store, config.name, count("replica", replica, 0), clock())
         self._chooser = Chooser(config, programs, replica=replica, opening=opening, clock=clock)
-        self._follower = self._start_follower(fold, **ways)
+        self._follower = self._start_follower(fold, **shared)
         self._writer = Writer(store, config.name, self._follower.wake)
         self._learner = self._start_learner(learns)
         self._closing, self._closed = threading.Lock(), False
 
-    def _start_follower(self, fold: Fold, **ways: Any) -> Follower:
-        ways["snapshots"] = lambda first: self.shelf.find_snapshot(first=first)
-        return Follower(self.store, self.config.name, fold, changed=lambda: None, **ways)
+    def _start_follower(self, fold: Fold, **shared: Any) -> Follower:
+        shared["snapshots"] = lambda first: self.shelf.find_snapshot(first=first)
+        return Follower(self.store, self.config.name, fold, changed=lambda: None, **shared)
 
     def _start_learner(self, learns: bool) -> Learner:
         return Learner(
@@ -96,7 +96,7 @@ class LoopEngine:
         return self._follower.fold
 
     def decide(self, requests: Sequence[DecideRequest]) -> list[Decision]:
-        """Make decisions and answer once they are in the log."""
+        """Make decisions, and return once they are in the log."""
         known = [self._find_repetition(request) for request in requests]
         fold = self._follower.fold
         while True:
@@ -106,7 +106,7 @@ class LoopEngine:
             ]
             try:
                 written = self._writer.write(_log(rows, fold.revision))
-            except Stale:  # actions or settings changed; what was learned since may come later
+            except Stale:  # the store has the new actions and settings before the follower has
                 fold = replace(self._follower.fold, **read_revision(self.store, self.config))
                 continue
             return [to_decision(row, self.config.name) for row in written]
@@ -119,8 +119,7 @@ class LoopEngine:
             before = find_decision(self.store, self.config.name, request.id)
         except NotFound:
             return None
-        if before.digest != request.digest:
-            raise Conflict(f"The id {request.id!r} was used before for another request.")
+        check_repetition(before, request.digest)
         return before
 
     def write(self, change: Callable[[Ledger], T]) -> T:
@@ -200,7 +199,7 @@ class LoopEngine:
         self.programs.warm_up(self.fold.state)
 
     def status(self) -> dict[str, Any]:
-        """Return where the loop stands."""
+        """Return the current state of the loop: positions, counts, model and trouble."""
         with self.store.read() as cursor:
             found = cursor.execute(
                 "SELECT position, waiting FROM loops WHERE name = ?", (self.config.name,)
@@ -223,7 +222,7 @@ class LoopEngine:
         }
 
     def close(self) -> None:
-        """Write what waits, keep a snapshot and close the store."""
+        """Write pending changes, save a snapshot and close the store."""
         with self._closing:
             if self._closed:
                 return

@@ -1,4 +1,4 @@
-"""What can be changed about an open loop? Its actions, its mode, its model and kept contexts.
+"""What can be changed about an open loop? Its actions, its mode, its model and stored contexts.
 
 Each change is a record of the log, and is in force when the call returns.
 """
@@ -21,7 +21,7 @@ NOT_GIVEN: Any = object()
 
 
 class LoopManager(LoopReader):
-    """The part of a loop with which it is looked after."""
+    """The part of a loop that changes it: actions, mode, model and erasure."""
 
     def add_action(self, name: str, columns: Mapping[str, Any] | None = None) -> None:
         """Add an action in a spare slot."""
@@ -30,7 +30,7 @@ class LoopManager(LoopReader):
         self._change_action("add", name, columns=plain)
 
     def pause_action(self, name: str) -> None:
-        """Play an action no more until it is resumed."""
+        """Stop playing an action until it is resumed."""
         self._change_action("pause", name)
 
     def resume_action(self, name: str) -> None:
@@ -38,7 +38,7 @@ class LoopManager(LoopReader):
         self._change_action("resume", name)
 
     def retire_action(self, name: str) -> None:
-        """Play an action no more, for ever; its name and its slot are not used again."""
+        """Stop playing an action permanently; its name and its slot are not used again."""
         self._change_action("retire", name)
 
     def _change_action(self, verb: str, name: str, **rest: Any) -> None:
@@ -57,7 +57,7 @@ class LoopManager(LoopReader):
 
         Args:
             version: The version that decides from now on.
-            evidence: What speaks for it, which is written into the log beside it; see
+            evidence: The evidence for it, which is written into the log with the promotion; see
                 `evaluation.loop_promotion`.
         """
         shelf, now = self._engine.shelf, self._engine.clock()

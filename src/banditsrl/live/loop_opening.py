@@ -1,4 +1,4 @@
-"""How does a loop begin, and begin again? It is written once, and then computed from its log."""
+"""How is a loop created, and opened again? Its state is computed from its log at each opening."""
 
 import json
 import time
@@ -74,7 +74,7 @@ def find_config(store: LoopStore, name: str | None, *, argument: str = "name") -
 
 
 def count_opening(store: LoopStore, loop: str, replica: int, now: float) -> int:
-    """Note that a replica opens a loop, and return how often it has; its draws depend on that."""
+    """Record that a replica opens a loop; return how often it has, which its random key needs."""
     with store.write() as cursor:
         take_loop(cursor, loop)
         found = cursor.execute(

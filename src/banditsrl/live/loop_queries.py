@@ -11,6 +11,7 @@ from banditsrl.live.loop_config import LoopConfig
 from banditsrl.live_store.decision_rows import SELECT, SETTLED, DecisionRow
 from banditsrl.live_store.ledger import MINUTE
 from banditsrl.live_store.loop_store import LoopStore
+from banditsrl.live_store.schema import IS_CHANGE
 
 
 def find_decision(store: LoopStore, loop: str, id: str) -> DecisionRow:  # noqa: A002
@@ -42,7 +43,7 @@ def describe_outcome(row: DecisionRow) -> dict[str, Any]:
 
 
 def read_log(store: LoopStore, loop: str, after: int, limit: int) -> list[dict[str, Any]]:
-    """Return records of the log behind a position, as plain values."""
+    """Return records of the log after a position, as plain values."""
     with store.browse() as cursor:
         found = cursor.execute(
             "SELECT position, kind, time, id, body FROM records WHERE loop = ? AND position > ? "
@@ -60,16 +61,15 @@ def find_deciding_model(store: LoopStore, loop: str) -> int:
     """Return the model version that decides now."""
     with store.read() as cursor:
         found = cursor.execute(
-            "SELECT body FROM records WHERE loop = ? AND "
-            "kind NOT IN ('decision', 'reward', 'expiry', 'activation') AND "
-            "kind IN ('published', 'promoted') ORDER BY position DESC LIMIT 1",
+            f"SELECT body FROM records WHERE loop = ? AND {IS_CHANGE} "  # noqa: S608 (fixed words)
+            "AND kind IN ('published', 'promoted') ORDER BY position DESC LIMIT 1",
             (loop,),
         )
     return int(json.loads(found[0][0])["version"]) if found else 0
 
 
 def list_models(store: LoopStore, loop: str, current: int) -> list[dict[str, Any]]:
-    """Return all published model versions, the oldest first; version 0 has learned by itself."""
+    """Return all published model versions, the oldest first; version 0 was never trained."""
     names = ("version", "trained_at", "published_at", "time", "rounds", "build", "evaluation")
     with store.browse() as cursor:
         found = cursor.execute(
@@ -105,9 +105,8 @@ def read_revision(store: LoopStore, config: LoopConfig) -> dict[str, Any]:
             "SELECT revision, mode FROM loops WHERE name = ?", (config.name,)
         )[0]
         changes = cursor.execute(
-            "SELECT body FROM records WHERE loop = ? AND "
-            "kind NOT IN ('decision', 'reward', 'expiry', 'activation') AND "
-            "kind = 'actions' ORDER BY position",
+            f"SELECT body FROM records WHERE loop = ? AND {IS_CHANGE} "  # noqa: S608 (fixed words)
+            "AND kind = 'actions' ORDER BY position",
             (config.name,),
         )
     actions = first_actions(config)
@@ -132,9 +131,8 @@ def read_history(store: LoopStore, loop: str, bins: int) -> list[dict[str, Any]]
             (first, width, loop),
         )
         events = cursor.execute(
-            "SELECT kind, time, body FROM records WHERE loop = ? AND "
-            "kind NOT IN ('decision', 'reward', 'expiry', 'activation') AND "
-            "kind IN ('alarm', 'published') ORDER BY position",
+            f"SELECT kind, time, body FROM records WHERE loop = ? AND {IS_CHANGE} "  # noqa: S608
+            "AND kind IN ('alarm', 'published') ORDER BY position",
             (loop,),
         )
     grouped: dict[int, list[tuple[Any, ...]]] = {}
@@ -179,16 +177,15 @@ def _describe_bin(time: float, rows: list[tuple[Any, ...]]) -> dict[str, Any]:
 
 
 def describe_loop(store: LoopStore, config: LoopConfig) -> dict[str, Any]:
-    """Return where a loop stands, from the store alone."""
+    """Return the current state of a loop, from the store alone."""
     loop, table = config.name, first_actions(config)
     with store.browse() as cursor:
         position, mode, waiting = cursor.execute(
             "SELECT position, mode, waiting FROM loops WHERE name = ?", (loop,)
         )[0]
         changes = cursor.execute(
-            "SELECT kind, body FROM records WHERE loop = ? AND kind NOT IN ('decision', 'reward', "
-            "'expiry', 'activation') AND kind IN ('actions', 'published', 'promoted') "
-            "ORDER BY position",
+            f"SELECT kind, body FROM records WHERE loop = ? AND {IS_CHANGE} "  # noqa: S608
+            "AND kind IN ('actions', 'published', 'promoted') ORDER BY position",
             (loop,),
         )
     model = 0

@@ -49,7 +49,7 @@ class LoopReader(Displayed):
         return [to_decision(row, self.name) for row in rows]
 
     def log(self, after: int = 0, limit: int = 1000) -> list[dict[str, Any]]:
-        """Return records behind a position: position, kind, time, id and body."""
+        """Return records after a position: position, kind, time, id and body."""
         count("after", after, 0)
         return read_log(self._engine.store, self.name, after, count("limit", limit))
 
@@ -62,7 +62,7 @@ class LoopReader(Displayed):
         return list_models(self._engine.store, self.name, self._engine.fold.model)
 
     def status(self) -> dict[str, Any]:
-        """Return where the loop stands: positions, rounds, what waits and what runs."""
+        """Return the current state of the loop: positions, rounds, training, trouble."""
         return self._engine.status()
 
     def trust(self) -> LoopTrust:
@@ -71,7 +71,7 @@ class LoopReader(Displayed):
         return LoopTrust(**asdict(self.audits()), counts=counts)
 
     def audits(self) -> Trust:
-        """Return what `trust` says without its counts, which add up the whole past."""
+        """Return what `trust` says without its counts, which are summed over the whole log."""
         engine, fold = self._engine, self._engine.fold
         names = {action.slot: action.name for action in fold.actions.values()}
         return judge_trust(engine.programs.policy, fold.state, names)
@@ -96,7 +96,7 @@ class LoopReader(Displayed):
         return f"Loop({self.name!r}, {self.config.policy}, {decisions:,} decisions)"
 
     def summary(self) -> Summary:
-        """Return where the loop stands, and what its certificates are worth."""
+        """Return counts, mode and model of the loop, and what its certificates are worth."""
         return summarise_loop(self.config.policy, self.status(), self.trust())
 
     def chart(self) -> LineChart | None:

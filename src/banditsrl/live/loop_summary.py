@@ -1,4 +1,4 @@
-"""How does a loop introduce itself? With its counts, its trust and its rewards over time."""
+"""How is a loop displayed in a notebook or a shell? By counts, trust and rewards over time."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

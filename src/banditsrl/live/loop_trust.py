@@ -80,7 +80,7 @@ def predicted_rewards(row: DecisionRow) -> dict[str, float]:
 def _say_source(row: DecisionRow, probability: float) -> str:
     return (
         f"It was drawn with probability {probability:.4g}, from model version {row.model}, which "
-        f"had learned through position {row.known} of the log."
+        f"had learned through position {row.known:,} of the log."
     )
 
 

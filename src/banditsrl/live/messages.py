@@ -1,4 +1,4 @@
-"""How do the learner and its training process talk? By a JSON header and bytes, through pipes."""
+"""How do the learner and its training process communicate? By JSON and bytes, through pipes."""
 
 import json
 import struct

@@ -33,13 +33,13 @@ from banditsrl.live_store.state_parts import (
 )
 
 KEPT_SNAPSHOTS = 3
-"""Older snapshots are removed; one would do, and a damaged one must not cost the whole log.
+"""Older snapshots are removed. More than one is kept in case the newest is damaged.
 
 The first one after the last erasure is kept as well: a verification starts there.
 """
 
 NO_POSITION = 2**62
-"""No log has as many records."""
+"""Larger than any position of a log."""
 
 Retrain = Callable[[PendingTraining], State]
 """Computes the result of a training again."""
@@ -81,7 +81,7 @@ class ModelShelf:
         return self._rebuilt[version]
 
     def find_build(self, version: int) -> str:
-        """Return which build has trained a version."""
+        """Return which build trained a version."""
         with self._store.read() as cursor:
             found = cursor.execute(
                 "SELECT build FROM models WHERE loop = ? AND version = ?", (self._loop, version)
@@ -89,7 +89,7 @@ class ModelShelf:
         return str(found[0][0]) if found else ""
 
     def save_snapshot(self, fold: Fold, time: float) -> None:
-        """Keep what is known at a position; a training that runs is not part of it."""
+        """Save what is known at a position, unless a training is running."""
         if fold.pending is not None:
             return
         header = {
@@ -117,7 +117,7 @@ class ModelShelf:
         remove_unused_parts(self._store, self._loop)
 
     def save_state(self, content: bytes) -> bytes:
-        """Write a state ahead of the row that needs it, and return what stands for it there."""
+        """Write a state before the row that refers to it; return the content of that row."""
         return save_parts(self._store, self._loop, content)
 
     def find_snapshot(self, *, first: int = 0, oldest: bool = False) -> Fold | None:
@@ -150,7 +150,7 @@ PLAIN_FIELDS = (
 
 def _to_fold(header: dict[str, Any], state: State) -> Fold:
     actions = {values[0]: ActionEntry(*values) for values in header["actions"]}
-    plain = {name: header[name] for name in PLAIN_FIELDS if name in header}  # older ones have less
+    plain = {name: header[name] for name in PLAIN_FIELDS if name in header}  # old ones lack some
     return Fold(state=state, actions=actions, **plain)
 
 
@@ -163,10 +163,10 @@ def add_model(
     time: float,
     evaluation: dict[str, Any],
 ) -> int | None:
-    """Publish the result of a training, unless the log has moved on; return its position.
+    """Publish the result of a training, unless it has ended already; return the position.
 
-    In a loop that was frozen meanwhile the training is abandoned. `kept` stands for the state (see
-    `save_state`).
+    If the loop was frozen in the meantime, the training is abandoned. `kept` is what `save_state`
+    returned for the state.
     """
     if not is_last_training(ledger, pending.position):
         return None

@@ -115,7 +115,7 @@ class Programs:
 
     @in_float64
     def learn(self, state: State, one: LearnedRound) -> State:
-        """Return the state after one more round, which may still be being computed."""
+        """Return the state after one more round, without waiting until it is computed."""
         choice = Choice(*_choice_arrays(one))
         reward = np.asarray(one.reward, dtype=np.float64)
         by_policy = np.asarray(one.by_policy)
@@ -130,7 +130,7 @@ class Programs:
 
     def warm_up(self, state: State) -> None:
         """Compile everything that requests need, for states of any age."""
-        self.start()  # to which a version 0 goes back
+        self.start()  # needed if version 0 is put back
         if isinstance(self.policy, Watched):
             self.policy.trust(state)
         features, mask = np.zeros(self.n_columns), np.ones(self.n_slots, dtype=bool)
@@ -216,8 +216,8 @@ def _predict(parts: Partitioned[Policy[Any]], state: State, features: Array) -> 
 def computed(state: State) -> State:
     """Return a state once it is computed.
 
-    A program returns before its result is there. Whoever decides with such a state would wait for
-    all rounds that are still being learned.
+    A compiled program returns before its result is computed. A decision with such a state would
+    have to wait for all rounds that are still being learned.
     """
     waited: State = jax.block_until_ready(state)
     return waited

@@ -2,27 +2,25 @@
 
 Verification computes everything a second time: each decision from the state that it names, each
 training from the state at its start, each snapshot from the records before it. What is compared
-was computed by another process at another time, so a difference means that the log is not whole.
-What another build has computed may differ in the last bit, so it is counted and not compared.
+was computed by another process at another time, so a difference means that the log has been altered
+or damaged. What another build has computed may differ in the last bit, so it is counted and not
+compared.
 """
 
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
 
 from banditsrl.core.policy import State
-from banditsrl.live.chooser import DRAWS_PER_OPENING, describe_choice, even_share
-from banditsrl.live.encoder import make_mask
+from banditsrl.live.chooser import DRAWS_PER_OPENING
 from banditsrl.live.fold import Fold, PendingTraining, first_fold
-from banditsrl.live.law import draw, play_baseline
 from banditsrl.live.log_reader import BATCH, find_erasure, read_position
 from banditsrl.live.loop_config import LoopConfig
 from banditsrl.live.loop_opening import Progress, catch_up
 from banditsrl.live.model_shelf import ModelShelf
 from banditsrl.live.programs import Programs
+from banditsrl.live.recomputed_decisions import choose_again
 from banditsrl.live.trainer import Trainer
-from banditsrl.live_store.decision_rows import COLUMNS, DecisionRow, to_bytes, to_vector
+from banditsrl.live_store.decision_rows import COLUMNS, DecisionRow
 from banditsrl.live_store.loop_store import LoopStore
 from banditsrl.live_store.state_bytes import describe_build, digest_content, pack_state
 from banditsrl.live_store.state_parts import load_parts
@@ -71,7 +69,7 @@ class Verification:
         compared = [f"No decision of {self.loop!r} could be compared."]
         if self.trainings or self.snapshots:
             compared.append(f"{where}{rest}.")
-        return " ".join([*compared, *(reasons or ["The log has none that the loop has made."])])
+        return " ".join([*compared, *(reasons or ["The loop has made none itself."])])
 
     def _reasons(self) -> list[str]:
         """Say what could not be compared, and why."""
@@ -142,7 +140,7 @@ class Replay:
         return found
 
     def _first_fold(self, erased: int) -> Fold | None:
-        """Return the first state from which on the log is whole, or None if none was kept."""
+        """Return the first state after the last erasure, or None if there is no snapshot of it."""
         if erased:
             return self._shelf.find_snapshot(first=erased, oldest=True)
         return first_fold(self._config, self._programs)
@@ -166,8 +164,12 @@ class Replay:
         def models(version: int, pending: PendingTraining | None) -> State:
             return self._compare_training(version, pending, found)
 
-        ways: dict[str, Any] = {"programs": self._programs, "models": models}
-        return catch_up(self._store, self._config.name, fold, last=position, **ways)
+        return catch_up(
+            *(self._store, self._config.name, fold),
+            programs=self._programs,
+            models=models,
+            last=position,
+        )
 
     def _compare_training(
         self, version: int, pending: PendingTraining | None, found: Verification
@@ -191,7 +193,7 @@ class Replay:
                 return
 
     def _decisions(self, known: int) -> Iterator[DecisionRow]:
-        """Go through all decisions in the order of what was known."""
+        """Yield decisions in the order of the positions that their states had reached."""
         position = 0
         while True:
             with self._store.read() as cursor:
@@ -222,28 +224,3 @@ class Replay:
                 (position, digest_content(load_parts(cursor, self._config.name, bytes(kept))))
                 for position, kept in found
             ]
-
-
-def choose_again(
-    config: LoopConfig, programs: Programs, fold: Fold, row: DecisionRow
-) -> dict[str, Any]:
-    """Return the columns of a decision that follow from what was known, computed again."""
-    slots: dict[str, int] = json.loads(row.available)
-    mask = make_mask(programs.n_slots, slots.values())
-    opening, count = divmod(row.draw, DRAWS_PER_OPENING)
-    key = programs.draw_key(row.replica, opening)
-    choice, predicted, uniform = programs.choose(
-        fold.state, to_vector(row.features), mask, key, count
-    )
-    drawn, shadow = draw(choice, predicted, mask, even_share(config), uniform), None
-    if row.mode == "shadow":
-        names = {slot: name for name, slot in slots.items()}
-        shadow, drawn = names[drawn.slot], play_baseline(row.slot, len(mask))
-    return {
-        "slot": drawn.slot,
-        "law": to_bytes(drawn.law),
-        "predicted": None if predicted is None else to_bytes(predicted),
-        "model": fold.model,
-        "shadow": shadow,
-        **describe_choice(choice, drawn, by_policy=shadow is None),
-    }

@@ -1,8 +1,8 @@
 """Does a reward count, and when is a round learned? The rules of a loop, inside a transaction.
 
-A decision waits for its reward (`waiting`), or is not shown yet (`deferred`); it ends `settled`,
-with the reward that counts, or `expired`, without one. The record that settles it is the one at
-which the learner learns the round.
+A decision is `waiting` for its reward, or `deferred` while it is not shown yet. It ends as
+`settled`, with the reward that counts, or as `expired`, without one. The policy learns the round at
+the record that settles it.
 """
 
 from banditsrl.errors import Conflict, NotFound

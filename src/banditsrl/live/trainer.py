@@ -1,9 +1,9 @@
 """Where does a network train while the loop decides? In a process of its own.
 
-Threads of one process would fight for the interpreter and for XLA's threads, so the learner starts
-`python -m banditsrl.live.training_process` and talks to it through pipes. The process reads the
-rounds from the store itself, and keeps them for the next training. A process that ends without an
-answer is started again by the next call.
+Training in a thread would slow decisions down, since both need the interpreter lock and XLA's
+thread pool. So the learner starts `python -m banditsrl.live.training_process` and communicates with
+it through pipes. The process reads the rounds from the store itself, and keeps them for the next
+training. If it ends without an answer, the next training starts a new one.
 """
 
 import contextlib
@@ -24,13 +24,13 @@ from banditsrl.live_store.state_bytes import pack_state, unpack_state
 from banditsrl.numerics.process import thread_limits
 
 END_SECONDS = 5.0
-"""How long a process that was told to end may take."""
+"""How long a killed process may take to end."""
 
 
 class TrainingResult(NamedTuple):
-    """What came of a training."""
+    """The outcome of a training."""
 
-    content: bytes | None  # the state as bytes; None if it is the one before
+    content: bytes | None  # the new state as bytes; None if it is unchanged
     report: dict[str, Any]  # what the policy reports about it
 
 
@@ -63,7 +63,8 @@ class Trainer:
             except (OSError, EOFError, ValueError) as error:
                 status = self._end()
                 raise TrainingFailed(
-                    f"The training process ended with status {status}, and is started again."
+                    f"The training process ended with status {status}; the next training starts "
+                    "another one."
                 ) from error
         if "error" in answer:
             raise TrainingFailed(f"The training failed ({answer['error']}).")

@@ -1,8 +1,8 @@
 """What does the training process do? It ends phases of the policy, on the rounds in the store.
 
 It waits for tasks on its standard input and answers on its standard output. It ends when the input
-is closed, or soon after the process that started it was killed. Whatever else would print goes to
-standard error.
+is closed, or soon after the process that started it was killed. Any other output goes to standard
+error.
 """
 
 import os
@@ -36,11 +36,11 @@ from banditsrl.policies.watched import Watched
 from banditsrl.serving.compiled import compiled
 
 NICENESS = 10
-"""Training gives way to deciding when both want a processor."""
+"""Makes the operating system prefer deciding to training when both need a processor."""
 
 
 LOOK_SECONDS = 0.5
-"""How often the process looks whether the one that started it is still there."""
+"""How often the process checks whether its parent is still running."""
 
 
 class RoundBuffer:
@@ -81,9 +81,9 @@ class RoundBuffer:
 
     @in_float64
     def history(self) -> History:
-        """Return the rounds as policies take them; what is behind the last round is zero."""
+        """Return the rounds as policies take them; everything after the last round is zero."""
         arrays = (self._contexts, self._actions, self._rewards, self._certified)
-        cleared = [_clear_behind(array, self._n) for array in arrays]
+        cleared = [_clear_after(array, self._n) for array in arrays]
         return History(*jax.device_put([*cleared, np.asarray(self._n, dtype=np.int32)]))
 
 
@@ -95,13 +95,13 @@ def _plain(value: Any) -> Any:
     return np.where(np.isfinite(array), array.astype(object), np.array(None)).tolist()
 
 
-def _clear_behind(array: NDArray[Any], n: int) -> NDArray[Any]:
+def _clear_after(array: NDArray[Any], n: int) -> NDArray[Any]:
     array[n:] = 0
     return array
 
 
 class TrainingDesk:
-    """Answers tasks of one loop."""
+    """Carries out the training tasks of one loop."""
 
     def __init__(self, url: str, config: LoopConfig) -> None:
         self._programs = Programs(config)
@@ -110,7 +110,7 @@ class TrainingDesk:
         self._buffer: RoundBuffer | None = None
 
     def answer(self, task: dict[str, Any], content: bytes) -> tuple[dict[str, Any], bytes]:
-        """Return the state at the start of the next phase, if it is another one."""
+        """Return a header, and the state at the start of the next phase unless it is unchanged."""
         before = unpack_state(content, self._programs.layout)
         if before is None:
             return {"error": "the state could not be read"}, b""
@@ -145,7 +145,7 @@ class TrainingDesk:
 
 @in_float64
 def learn_again(programs: Programs, state: State, history: History) -> State:
-    """Return a state whose next phase end makes it know all rounds, whatever it knew before.
+    """Return a state that will know all rounds after its next phase end, whatever it knew before.
 
     A policy that uses the history looks at all of it then. Any other learns the rounds here, one
     by one from the beginning. What audits and the test for changes have shown is kept.

@@ -1,4 +1,4 @@
-"""How is a decision kept in the store? As one row, which also says what became of it."""
+"""How is a decision stored? As one row, which also holds its reward and its status."""
 
 import hashlib
 import json
@@ -55,10 +55,10 @@ SELECT = f"SELECT {COLUMNS} FROM decisions WHERE loop = ?"  # noqa: S608 (fixed 
 
 
 def to_decision(row: DecisionRow, loop: str) -> Decision:
-    """Return a decision as it is answered."""
+    """Return a row as the `Decision` that callers get."""
     slots: dict[str, int] = json.loads(row.available)
-    law = to_vector(row.law)
-    pmf = {name: float(law[slot]) for name, slot in slots.items()}
+    probabilities = to_vector(row.law)
+    pmf = {name: float(probabilities[slot]) for name, slot in slots.items()}
     return Decision(
         id=row.id,
         loop=loop,
@@ -82,17 +82,17 @@ def to_decision(row: DecisionRow, loop: str) -> Decision:
 
 
 def _finite(number: float | None) -> float | None:
-    """Return a number that JSON can hold; a ratio without a rival is infinite."""
+    """Return a number if it is finite, which JSON needs; a ratio without a rival is infinite."""
     return number if number is not None and math.isfinite(number) else None
 
 
 def to_vector(content: bytes) -> NDArray[np.float64]:
-    """Return the numbers of a row or a law."""
+    """Return the numbers of an encoded context, a distribution or predictions."""
     return np.frombuffer(content, dtype="<f8")
 
 
 def to_bytes(vector: NDArray[np.float64]) -> bytes:
-    """Return a row or a law as it is kept."""
+    """Return numbers as they are stored: eight bytes each, little-endian."""
     return np.ascontiguousarray(vector, dtype="<f8").tobytes()
 
 
@@ -102,7 +102,7 @@ def write_json(value: Any) -> str:
 
 
 def write_json_in_order(value: Any) -> str:
-    """Return a value as JSON, with names in the order that they have."""
+    """Return a value as JSON, with names in their given order."""
     return _AS_GIVEN.encode(value)
 
 
@@ -111,5 +111,5 @@ _AS_GIVEN = json.JSONEncoder(separators=(",", ":"), allow_nan=False)
 
 
 def digest_request(request: Any) -> str:
-    """Return a digest that two requests share only if they ask the same."""
+    """Return a digest that two requests share only if their contents are equal."""
     return hashlib.sha256(write_json(request).encode()).hexdigest()[:32]

@@ -20,12 +20,13 @@ from banditsrl.live_store.decision_rows import (
     write_json,
 )
 from banditsrl.live_store.loop_store import Cursor
+from banditsrl.live_store.schema import IS_CHANGE
 
 MINUTE = 60.0
 """Seconds that are counted together in table `tallies`."""
 
 REVISES = ("created", "actions", "settings")
-"""Kinds of records after which a decision must not be made on the ground of what was before."""
+"""Kinds of records that invalidate a choice made before them: it must be made again."""
 
 ADD_TALLY = """INSERT INTO tallies (loop, minute, action, decisions, explored, certified, audited,
     rewards, total, squares) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
@@ -103,7 +104,7 @@ class Ledger:
         return written
 
     def settle(self, row: DecisionRow, value: float, time: float, position: int) -> None:
-        """Give a decision its reward; from this position on the learner knows it."""
+        """Give a decision its reward, which the policy learns at this position."""
         self.cursor.execute(
             "UPDATE decisions SET status = ?, value = ?, settled_at = ?, settled_time = ?, "
             "learned = ?, deadline = ? WHERE loop = ? AND id = ?",
@@ -118,7 +119,7 @@ class Ledger:
             counts[i] += amount
 
     def close(self, row: DecisionRow, status: str, time: float) -> None:
-        """Give a decision another status: nothing is learned from it now."""
+        """Give a decision another status, without a reward to learn from."""
         deadline = row.deadline
         self.cursor.execute(
             "UPDATE decisions SET status = ?, settled_time = ?, deadline = ? "
@@ -131,9 +132,8 @@ class Ledger:
         """Return position, kind and body of all records of these kinds, which must be rare ones."""
         marks = ", ".join("?" for _ in kinds)
         found = self.cursor.execute(
-            "SELECT position, kind, body FROM records WHERE loop = ? AND "  # noqa: S608
-            "kind NOT IN ('decision', 'reward', 'expiry', 'activation') AND "
-            f"kind IN ({marks}) ORDER BY position",
+            f"SELECT position, kind, body FROM records WHERE loop = ? AND {IS_CHANGE} "  # noqa: S608
+            f"AND kind IN ({marks}) ORDER BY position",
             (self.loop, *kinds),
         )
         known = [(at, kind, json.loads(body)) for at, kind, body in found]
@@ -150,9 +150,8 @@ class Ledger:
             return int(mine[-1])
         marks = ", ".join("?" for _ in kinds)
         found = self.cursor.execute(
-            "SELECT position FROM records WHERE loop = ? AND "  # noqa: S608 (marks only)
-            "kind NOT IN ('decision', 'reward', 'expiry', 'activation') AND "
-            f"kind IN ({marks}) ORDER BY position DESC LIMIT 1",
+            f"SELECT position FROM records WHERE loop = ? AND {IS_CHANGE} "  # noqa: S608 (marks only)
+            f"AND kind IN ({marks}) ORDER BY position DESC LIMIT 1",
             (self.loop, *kinds),
         )
         return int(found[0][0]) if found else 0

@@ -1,4 +1,4 @@
-"""What does a loop ask of a database? Transactions, consistent reads, and one learner at a time.
+"""What does a loop need from a database? Transactions, consistent reads, and one learner at a time.
 
 The rules of a loop are in `ledger`, in SQL that every dialect understands. A store only runs it:
 parameters are written `?`, and a statement returns its rows.
@@ -39,10 +39,10 @@ class LoopStore(Protocol):
         """Open a transaction that reads one consistent state; several threads may read at once."""
 
     def browse(self) -> AbstractContextManager[Cursor]:
-        """Read as `read` does, for people: however many do so at once, `read` does not wait."""
+        """Open a transaction for long reads, such as histories; they never delay `read`."""
 
     def lead(self, loop: str) -> bool:
-        """Become the learner of a loop, or stay it; False while another process is the learner."""
+        """Become or remain the learner of a loop; False while another process is the learner."""
 
     def listen(self, heard: Callable[[], None]) -> None:
         """Call a function whenever another process may have written, if the store can tell."""

@@ -1,4 +1,4 @@
-"""How does a process talk to PostgreSQL? Over connections that are checked, pooled and replaced.
+"""How does a process access PostgreSQL? Over connections that are checked, pooled and replaced.
 
 A connection that was lost is dropped, and the next transaction makes a new one. While the server
 cannot be reached, callers are refused at once instead of waiting for one timeout after another.
@@ -126,10 +126,10 @@ class ConnectionDesk:
         return {key: value for key, value in chosen.items() if f"{key}=" not in self._url}
 
     def begin(self, statement: bytes) -> Connection:
-        """Return a connection on which a transaction was begun by a statement.
+        """Return a connection on which a statement has begun a transaction.
 
-        It must be given back or kept. A connection that waited for its use may be lost, so then
-        another one is tried.
+        The caller must call `give_back` or `keep`. An idle connection may have been lost in the
+        meantime; then another one is tried.
         """
         self._free.acquire()
         try:
@@ -171,7 +171,7 @@ class ConnectionDesk:
         self._free.release()
 
     def keep(self) -> None:
-        """Let a connection that was begun belong to whoever began it; another one may be made."""
+        """Leave a connection to its caller permanently, and let the pool open another one."""
         self._free.release()
 
     def close(self) -> None:
@@ -183,7 +183,7 @@ class ConnectionDesk:
 
     @contextlib.contextmanager
     def refusals(self) -> Iterator[None]:
-        """Raise what PostgreSQL complains about as `StoreUnavailable`."""
+        """Raise errors of PostgreSQL as `StoreUnavailable`."""
         try:
             yield
         except BanditSRLError:

@@ -52,13 +52,13 @@ FIND_TRANSACTION = """INSERT INTO writers (writer, transactions, seen) VALUES (?
 CHANNEL = "banditsrl"
 
 BROWSERS = 4
-"""Connections for what people read, which may take long; neither deciding nor learning waits."""
+"""Connections for `browse`, so that long reads delay neither deciding nor learning."""
 
 OUTCOME_SECONDS = 5.0
 """How long to look for the outcome of a commit whose answer was lost."""
 
 LISTEN_SECONDS = 1.0
-"""How often the thread that listens looks whether the store was closed."""
+"""How often the listening thread checks whether the store was closed."""
 
 
 class PostgresStore:
@@ -106,7 +106,7 @@ class PostgresStore:
 
     @contextlib.contextmanager
     def browse(self) -> Iterator[Cursor]:
-        """Open a transaction that reads for people; a long one keeps only others of these."""
+        """Open a transaction for long reads; they can only delay one another."""
         with read_at(self._browse_desk) as cursor:
             yield cursor
 
@@ -142,7 +142,7 @@ class PostgresStore:
         ) from lost
 
     def lead(self, loop: str) -> bool:
-        """Become the learner of a loop, or stay it."""
+        """Become or remain the learner of a loop."""
         with self._seating, self._desk.refusals():
             seat = self._seats.get(loop)
             try:
@@ -154,7 +154,7 @@ class PostgresStore:
             return self._take_seat(loop)
 
     def _take_seat(self, loop: str) -> bool:
-        """Try to get the lock of a learner; the connection stays out of use for all else."""
+        """Try to get the lock of a learner, and reserve its connection if that succeeds."""
         connection, key = self._desk.begin(b"SELECT 1"), lock_number(f"learner {loop}")
         try:
             cursor = PostgresCursor(connection)
@@ -185,10 +185,10 @@ class PostgresStore:
                         for _ in connection.notifies(timeout=LISTEN_SECONDS, stop_after=1):
                             heard()
             except (psycopg.Error, StoreUnavailable):
-                time.sleep(LISTEN_SECONDS)  # followers also look at the log from time to time
+                time.sleep(LISTEN_SECONDS)  # followers also poll the log
 
     def _wake_listener(self) -> None:
-        with contextlib.suppress(psycopg.Error, StoreUnavailable):  # then it wakes by itself
+        with contextlib.suppress(psycopg.Error, StoreUnavailable):  # it ends a little later
             connection = self._desk.begin(f"NOTIFY {CHANNEL}".encode())
             self._desk.give_back(connection)
 
@@ -228,7 +228,7 @@ def read_at(desk: ConnectionDesk) -> Iterator[Cursor]:
 
 
 def prepare_tables(cursor: Cursor) -> None:
-    """Make the tables that are not there; servers that start together do it one by one."""
+    """Create missing tables; servers that start at the same time do this one by one."""
     cursor.execute(LOCK_TABLES, (lock_number("tables"),))
     migrate(cursor, "BYTEA")
     cursor.execute(MAKE_WRITERS)

@@ -1,7 +1,7 @@
-"""What does a loop say about a decision and about a reward? Plain values to write down.
+"""What does a loop return for a decision and for a reward? Plain values that can be stored.
 
 A `Decision` is the answer to `Loop.decide` and exactly what the log holds about it, so a decision
-that is asked for again, replayed or exported is the same object. A `Settlement` is the answer to
+that is requested again, replayed or exported has the same values. A `Settlement` is the answer to
 `Loop.reward` and `Loop.activate`.
 """
 
@@ -32,7 +32,7 @@ class Decision:
     available: tuple[str, ...]
     action: str
     probability: float  # of the action, under `pmf`
-    pmf: Mapping[str, float]  # the law that the action was drawn from, over `available`
+    pmf: Mapping[str, float]  # the distribution that the action was drawn from, over `available`
     model: int
     position: int  # position of this decision in the log
     certificate: CertificateEvidence
@@ -45,7 +45,7 @@ class Decision:
 
 @dataclass(frozen=True)
 class Settlement:
-    """What became of a reward or an activation."""
+    """The outcome of a reward or an activation."""
 
     id: str  # of the decision
     counted: bool  # whether it is, or will be, learned from

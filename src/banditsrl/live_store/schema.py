@@ -1,9 +1,9 @@
 """Which tables hold a loop? These, in every dialect, with a version and forward migrations.
 
 All SQL of the room is plain and takes its parameters as `?`. Numbers of a log are exact: floats are
-eight bytes, and rows and laws of decisions are arrays of them.
+eight bytes, and encoded contexts and distributions (the column `law`) are arrays of them.
 
-A migration is never changed once it was released. A new one is added behind it.
+A migration is never changed once it has been released. A new one is added after it.
 """
 
 from banditsrl.errors import InvalidArgument
@@ -127,6 +127,10 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
 """The statements that lead from each version of the schema to the next."""
 
 SCHEMA_VERSION = len(MIGRATIONS)
+
+IS_CHANGE = "kind NOT IN ('decision', 'reward', 'expiry', 'activation')"
+"""The condition of the index `changes`. A query for rare records must repeat it, or SQLite
+reads the whole log instead of the index."""
 
 
 def migrate(cursor: Cursor, blob: str) -> None:

@@ -7,6 +7,7 @@ it when the process ends, however it ends.
 
 import contextlib
 import hashlib
+import os
 import sqlite3
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -19,7 +20,7 @@ from banditsrl.live_store.schema import migrate
 from banditsrl.live_store.turns import Turns
 
 CHECKPOINT_SECONDS = 0.5
-"""How often the write-ahead log is copied into the database, beside everything else."""
+"""How often a thread copies the write-ahead log into the database."""
 
 CHECKPOINT_PAGES = 50_000
 """Pages of the write-ahead log after which a commit copies them itself, which takes a while."""
@@ -64,6 +65,7 @@ class SqliteStore:
         self._closed = False
         self._n_commits = 0
         self._lock: sqlite3.Connection | None = None
+        self._files: list[tuple[int, int] | None] = []  # known once they are made
         with _refusals(self.path):
             self._writer = self._connect()
             self._writer.execute("PRAGMA journal_mode = WAL")
@@ -71,6 +73,7 @@ class SqliteStore:
         try:
             with self.write() as cursor:
                 migrate(cursor, "BLOB")
+            self._files = self._identify()
         except BaseException:
             self._writer.close()
             raise
@@ -90,7 +93,7 @@ class SqliteStore:
         connection.close()
 
     def _copy_log(self, connection: sqlite3.Connection) -> None:
-        with contextlib.suppress(sqlite3.Error):  # the next one copies more
+        with contextlib.suppress(sqlite3.Error):  # the next attempt copies it
             connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
 
     def _connect(self) -> sqlite3.Connection:
@@ -101,6 +104,23 @@ class SqliteStore:
         connection.execute("PRAGMA secure_delete = ON")  # what is erased is gone from the file
         return connection
 
+    def _identify(self) -> list[tuple[int, int] | None]:
+        """Return what tells the file and its write-ahead log from any others with their names."""
+        found: list[tuple[int, int] | None] = []
+        for name in (self.url, f"{self.url}-wal"):
+            try:
+                status = os.stat(name)
+            except OSError:
+                found.append(None)
+            else:
+                found.append((status.st_dev, status.st_ino))
+        return found
+
+    def _check_files(self) -> None:
+        """Refuse to go on without the files: open connections would use ones that nobody finds."""
+        if self._files and self._identify() != self._files:
+            raise StoreUnavailable(f"The store {self.path} was removed or replaced.")
+
     @contextlib.contextmanager
     def write(self) -> Iterator[SqliteCursor]:
         """Open a transaction that writes; it is on disk when the block ends without an error."""
@@ -108,6 +128,7 @@ class SqliteStore:
             self._writer.execute("BEGIN IMMEDIATE")
             try:
                 yield SqliteCursor(self._writer)
+                self._check_files()
                 self._writer.execute("COMMIT")
                 self._n_commits += 1
             except BaseException:
@@ -121,6 +142,7 @@ class SqliteStore:
         with _refusals(self.path):
             if self._closed:
                 raise StoreUnavailable(f"The store {self.path} is closed.")
+            self._check_files()
             try:
                 connection = self._idle.pop()
             except IndexError:
@@ -137,11 +159,11 @@ class SqliteStore:
                     self._idle.append(connection)
 
     def browse(self) -> AbstractContextManager[SqliteCursor]:
-        """Open a transaction that reads: each has a connection of its own, so none waits."""
+        """Open a transaction for long reads; it has its own connection, so it delays no other."""
         return self.read()
 
     def lead(self, loop: str) -> bool:
-        """Become the learner of a loop, or stay it."""
+        """Become or remain the learner of a loop."""
         if self._lock is not None:
             return True
         digest = hashlib.sha256(loop.encode()).hexdigest()[:12]
@@ -160,7 +182,7 @@ class SqliteStore:
         return True
 
     def listen(self, heard: Callable[[], None]) -> None:
-        """Do nothing: SQLite tells nobody, so followers look at the log from time to time."""
+        """Do nothing: SQLite sends no notifications, so followers poll the log."""
 
     def drop_old_rows(self) -> None:
         """Empty the write-ahead log, which holds the pages of earlier commits.
@@ -173,7 +195,7 @@ class SqliteStore:
     def backup(self, path: Path) -> None:
         """Copy everything to a new file while the loop runs."""
         if path.exists():
-            raise Conflict(f"The backup {path} must be a new file, and there is one.")
+            raise Conflict(f"The backup {path} must be a new file, but it exists already.")
         with _refusals(path), contextlib.closing(sqlite3.connect(path)) as copy:
             source = self._connect()
             with contextlib.closing(source):
@@ -195,7 +217,7 @@ class SqliteStore:
 
 @contextlib.contextmanager
 def _refusals(path: Path) -> Iterator[None]:
-    """Raise what SQLite complains about as `StoreUnavailable`."""
+    """Raise errors of SQLite as `StoreUnavailable`."""
     try:
         yield
     except (sqlite3.Error, sqlite3.Warning) as error:

@@ -1,7 +1,8 @@
 """How is a state kept in a store? As bytes that name their schema, the policy and the build.
 
-The log is the truth and a state only saves time. A state of another schema or of other settings is
-therefore never an error: `unpack_state` returns None, and the loop is computed again from the log.
+A state can always be computed from the log and is kept only to save time. A state of another schema
+or of other settings is therefore never an error: `unpack_state` returns None, and the loop is
+computed again from the log.
 """
 
 import hashlib

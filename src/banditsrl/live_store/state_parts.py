@@ -1,4 +1,4 @@
-"""How does a large state get into the store? In parts, so that no decision has to wait for it.
+"""How is a large state stored? In parts, so that no decision has to wait for it.
 
 A state can have many megabytes, and a transaction that writes them keeps all others waiting. The
 parts are therefore written one by one before the transaction that needs them, which writes only a
@@ -21,7 +21,7 @@ LONGEST_REFERENCE = 64
 
 
 def save_parts(store: LoopStore, loop: str, content: bytes) -> bytes:
-    """Write a state in parts, and return what stands for it in its row."""
+    """Write a large state in parts; return the content of its row: the state or a reference."""
     if len(content) <= PART_BYTES:
         return content
     name, firsts = secrets.token_hex(8), range(0, len(content), PART_BYTES)
@@ -46,7 +46,7 @@ def check_parts(cursor: Cursor, loop: str, kept: bytes) -> None:
 
 
 def load_parts(cursor: Cursor, loop: str, kept: bytes) -> bytes:
-    """Return a state from what stands for it in its row; it is empty if parts are missing."""
+    """Return a state from the content of its row; it is empty if parts are missing."""
     if not kept.startswith(MARK):
         return kept
     count, name = _read_reference(kept)
@@ -61,7 +61,7 @@ def remove_unused_parts(store: LoopStore, loop: str) -> None:
 
     Each part is removed in a transaction of its own, since SQLite overwrites what is removed, and a
     decision would wait for all of it. The row of the loop is taken first, as by everything that
-    refers to a state: what has come into use meanwhile is then seen.
+    refers to a state, so that a reference written in the meantime is seen.
     """
     with store.read() as cursor:
         found = cursor.execute(
@@ -73,7 +73,7 @@ def remove_unused_parts(store: LoopStore, loop: str) -> None:
             continue
         with store.write() as cursor:
             take_loop(cursor, loop)
-            if name not in _find_used(cursor, loop):  # it may have come into use meanwhile
+            if name not in _find_used(cursor, loop):  # a reference may have been written since
                 cursor.execute(
                     "DELETE FROM state_parts WHERE loop = ? AND name = ? AND part = ?",
                     (loop, name, part),

@@ -20,7 +20,7 @@ def copy_to_file(source: Cursor, path: Path) -> None:
     A file that could not be finished is removed.
     """
     if path.exists():
-        raise Conflict(f"The backup {path} must be a new file, and there is one.")
+        raise Conflict(f"The backup {path} must be a new file, but it exists already.")
     with contextlib.closing(SqliteStore(path, create=True)) as copy:
         try:
             with copy.write() as target:
@@ -32,7 +32,7 @@ def copy_to_file(source: Cursor, path: Path) -> None:
 
 
 def _copy_table(source: Cursor, target: Cursor, table: str) -> None:
-    """Copy one table in the order of its primary key, some rows at a time."""
+    """Copy one table in the order of its primary key, a few hundred rows at a time."""
     found = target.execute(COLUMNS_OF, (table,))
     names, n_keys = ", ".join(name for name, _ in found), sum(pk > 0 for _, pk in found)
     key = ", ".join(name for name, pk in found if pk > 0)

@@ -28,7 +28,7 @@ class Turns:
             self._waiting.append(turn)
         try:
             turn.wait()
-        except BaseException:  # Ctrl+C while waiting: the turn must not be given to nobody
+        except BaseException:  # Ctrl+C while waiting: the turn must go to another thread
             self._give_up(turn)
             raise
 

@@ -1,6 +1,6 @@
-"""How do many callers share the syncing of a disk? One thread writes what waits in one transaction.
+"""How do many callers share one disk sync? One thread writes their changes in one transaction.
 
-A caller hands over a change and waits. The writer takes all changes that wait, writes them in one
+A caller submits a change and waits. The writer takes all pending changes, writes them in one
 transaction, and wakes their callers only after it is committed. A caller is therefore never told of
 something that a crash could undo.
 
@@ -54,7 +54,7 @@ class Writer:
         return self.submit(change).result()
 
     def submit(self, change: Callable[[Ledger], T]) -> "Future[T]":
-        """Hand over a change without waiting for it."""
+        """Submit a change without waiting for it."""
         answer: Future[T] = Future()
         with self._closing:
             if self._closed:
@@ -63,7 +63,7 @@ class Writer:
         return answer
 
     def close(self) -> None:
-        """Write what waits, and end the thread."""
+        """Write the pending changes, and end the thread."""
         with self._closing:
             if self._closed:
                 return
@@ -80,7 +80,7 @@ class Writer:
                 return
 
     def _take(self) -> tuple[list[_Job[Any]], bool]:
-        """Wait for a change and return everything that waits by then."""
+        """Wait for a change; return all pending ones, and whether the writer was closed."""
         group: list[_Job[Any]] = []
         job = self._jobs.get()
         while job is not None:

@@ -72,7 +72,8 @@ class BanditSRL(PolicyAroundBase[BanditSRLState]):
             attribute `replays`, it learns from all past rounds in the new embedding instead.
         loss: The name of a representation loss (see `LOSSES`), a `Loss`, or a function that takes
             the `Evidence` and returns one number per candidate.
-        gamma: Growth of the phases, $t_{j+1}=\lceil\gamma t_j\rceil$.
+        gamma: A phase ends when the number of rounds has grown by this factor,
+            $t_{j+1}=\lceil\gamma t_j\rceil$.
         offset: "tight" (the authors' experiments), "paper" (constant 40, which the paper proves),
             or None for that of the conventions. With the offset of the paper, elimination takes
             tens of thousands of steps and more, and certificates of a misspecified candidate that
@@ -94,7 +95,7 @@ class BanditSRL(PolicyAroundBase[BanditSRLState]):
     loss: AnyLoss = setting(
         "eig", f"Representation loss: {', '.join(LOSSES)}, a Loss, or a function of the evidence."
     )
-    gamma: float = setting(2.0, "Growth of the phases.")
+    gamma: float = setting(2.0, "A phase ends when the number of rounds has grown by this factor.")
     offset: str | None = setting(
         "tight", "Elimination offset: tight, paper, or None for that of the conventions."
     )
@@ -289,7 +290,7 @@ class BanditSRL(PolicyAroundBase[BanditSRLState]):
         """Return the largest norm seen of every candidate, (M,)."""
         return state.largest_norm
 
-    # What the test and the base are told.
+    # What the test and the base need to know.
 
     @property
     def certificate(self) -> Certificate:

@@ -5,7 +5,11 @@ regression on the columns alone, on random waves and on random steps of them (`W
 (`Trees`), and networks. The weights are those that would have predicted the explored rounds best
 (`stacking`).
 
-*Exploration* is optimism: the width of the ridge regressions is added to the value.
+*Exploration* is optimism: the width of the ridge regressions is added to the value, and a second
+width, of an action that was hardly played in rounds nearby (`selection.twin_trees`). Without the
+second one, an action that is best in a small region only may never be tried there. Both are
+measured in units of the error that the mixture makes on rewards it has not seen, so a policy that
+predicts well explores less, whatever part of the rewards it has learned to explain.
 
 *Units.* Rewards count in their own standard deviations, columns in theirs, and the noise level is
 the mean squared error of the mixture on rewards that it had not seen. So no scale, shift or unit of
@@ -30,6 +34,10 @@ If rewards have the same mean everywhere, the first condition gives certificates
 of at most about delta: mean and variance of the rewards are estimated. The others are careful
 heuristics: no theorem says that a certified action is the best one. An audit (`Watched`) measures
 what certified rounds lose, whatever the model.
+
+*Probes.* A small share of the uncertified rounds tries the rival that contributes most to the
+expected loss, rarely at first and more often as the rounds become many (`selection.probes`).
+Without them a policy that plays well never becomes sure that the rest is worse.
 """
 
 from dataclasses import KW_ONLY
@@ -50,15 +58,18 @@ from banditsrl.errors import InvalidArgument
 from banditsrl.numerics.precision import in_float64
 from banditsrl.policies.fitted_policy import FittedPolicy
 from banditsrl.policies.wide_ucb import WideState, WideUCB
-from banditsrl.representations.trees import Trees, TreeWeights
+from banditsrl.representations.trees import TreeWeights
 from banditsrl.selection.familiarity import (
     ValueCounts,
     add_fitted,
     add_values,
+    count_anew,
     empty_counts,
     is_familiar,
+    is_late,
 )
 from banditsrl.selection.network_learner import NetworkState
+from banditsrl.selection.probes import add_probes, probe_rates
 from banditsrl.selection.reward_scale import subtract_anchor
 from banditsrl.selection.signal_test import SignalTest, add_to_test, empty_test, found_signal
 from banditsrl.selection.stacking import MEMORY, Stack, add_errors, empty_stack, fade, fit_weights
@@ -71,9 +82,11 @@ from banditsrl.selection.twin_certificate import (
     empty_errors,
 )
 from banditsrl.selection.twin_networks import TwinNetworks, split
+from banditsrl.selection.twin_trees import TwinTrees, rescale
 
-PROBE_STREAM = 2
-"""Probes are drawn with a key of their own: neither that of `act` nor that of audits."""
+TRUSTED = 0.5
+"""How much a certificate trusts the trees about which rounds are alike; exploration trusts them
+fully. They cannot know of a small group of contexts in which an action was hardly played."""
 
 SOME_WEIGHT = 0.1
 """A predictor of at least this weight counts as active in reports."""
@@ -102,7 +115,7 @@ class BanditSRLAuto(FittedPolicy[AutoState]):
 
     Args:
         explorer: The wide embeddings, and the scale of their width.
-        trees: The boosted trees.
+        trees: The two sets of boosted trees.
         networks: The two networks and their training; their inputs are the standardised columns.
 
     Example:
@@ -115,7 +128,7 @@ class BanditSRLAuto(FittedPolicy[AutoState]):
     """
 
     explorer: WideUCB
-    trees: Trees
+    trees: TwinTrees
     networks: TwinNetworks
     _: KW_ONLY
     sigma: float | None = setting(None, "Noise level of the rewards; None means estimated.")
@@ -125,16 +138,20 @@ class BanditSRLAuto(FittedPolicy[AutoState]):
     tolerance: float = setting(
         0.005, "Largest expected loss of a certified round, as a share of what random play loses."
     )
-    gamma: float = setting(1.2, "Growth of the phases.")
+    gamma: float = setting(1.2, "A phase ends when the number of rounds has grown by this factor.")
     slack: float = setting(2.0, "Standard errors by which the excess error is enlarged.")
+    near_scale: float = setting(
+        1.0, "Width of an action that was never played nearby, in units of the noise level."
+    )
     probe: float = setting(
-        0.0, "Share of uncertified rounds that play the rival which most prevents a certificate."
+        0.01, "Share of uncertified rounds that try the rival which most prevents a certificate."
     )
     certifies: bool = setting(True, "Whether rounds may be certified.")
 
     def __check_init__(self) -> None:
         above("gamma", self.gamma, 1.0)
         at_least("slack", self.slack, 0.0)
+        at_least("near_scale", self.near_scale, 0.0)
         probability("delta", self.delta)
         probability("tolerance", self.tolerance)
         if self.probe:
@@ -154,7 +171,7 @@ class BanditSRLAuto(FittedPolicy[AutoState]):
         zero = jnp.zeros((), dtype=jnp.float64)
         return AutoState(
             explorer=self.explorer.init(key),
-            trees=jax.tree.map(lambda leaf: jnp.stack([leaf, leaf]), self.trees.init()),
+            trees=self.trees.init(),
             networks=self.networks.init(weights_key),
             location=zero,
             scale=zero,
@@ -182,34 +199,38 @@ class BanditSRLAuto(FittedPolicy[AutoState]):
         familiar = is_familiar(state.seen, self._locate(state.explorer, context))
         sure = verdict.certified & agrees & familiar & state.has_signal & self.certifies
         final = verdict._replace(certified=sure | (available.sum() == 1))
-        if self.probe:
-            action, pmf = self._probe(losses, action, pmf, key)
+        if self.probe and self.certifies:
+            rates = self._find_probes(state, predicted, losses)
+            action, pmf = add_probes(rates, action, pmf, key)
         return final.override(action, pmf, jnp.argmax(state.weights).astype(jnp.int32))
 
-    def _probe(self, losses: Array, action: Array, pmf: Array, key: Array) -> tuple[Array, Array]:
-        """Play the rival of largest expected loss instead, with a small probability."""
-        rival = jnp.argmax(losses)
-        share = self.probe * (losses[rival] > 0)
-        probes = jax.random.bernoulli(jax.random.fold_in(key, PROBE_STREAM), share)
-        mixed = (1.0 - share) * pmf + share * (jnp.arange(len(pmf)) == rival)
-        return jnp.where(probes, rival, action).astype(jnp.int32), mixed
+    def _find_probes(self, state: AutoState, predicted: Array, losses: Array) -> Array:
+        """Return the probability with which an uncertified round probes each action, (A,)."""
+        n_rounds, usual = state.explorer.rewards.n, state.errors.random_loss()
+        rates = probe_rates(self.probe, losses, predicted, usual, n_rounds)
+        return rates * state.has_signal
 
     def _consult(self, state: AutoState, context: Context) -> Opinions:
         """Ask every predictor."""
         z = self._standardise(state.explorer, context)
         phi = self.networks.embed(state.networks, self._as_input(z))
-        wide, widths = self.explorer.score(state.explorer, context)
+        wide, norms = self.explorer.score(state.explorer, context)
         nets = state.location + state.scale * self.networks.predict(state.networks, phi)
-        trees = jax.vmap(lambda one: self.trees.predict(one, z.ravel()))(state.trees)
+        trees = self.trees.predict(state.trees, z.ravel())
         plain = jnp.stack([wide[0], wide[0]])
-        near = jax.vmap(lambda one: self.trees.count_near(one, z.ravel()))(state.trees).sum(0)
-        unit = self.explorer.ucb_scale * state.explorer.rewards.deviation
+        late = is_late(state.seen, self._locate(state.explorer, context))
+        explored, proven = (
+            self.trees.find_scarcity(state.trees, z.ravel(), late, trusted=share)
+            for share in (1.0, TRUSTED)
+        )
+        width = self.explorer.ucb_scale * (state.explorer.weights @ norms)
+        width += self.near_scale * jnp.sqrt(explored)
         return Opinions(
             values=jnp.vstack([wide, trees.mean(0), nets.mean(0)]),
-            width=state.explorer.weights @ widths,
+            width=_unit_of_width(state.errors, state.explorer.rewards.deviation) * width,
             twins=jnp.stack([plain, trees, nets], axis=1),
-            noise=(widths[0] / jnp.where(unit > 0, unit, 1.0)) ** 2,
-            scarcity=(1.0 / (1.0 + near)).mean(0),
+            noise=norms[0] ** 2,
+            scarcity=proven,
             phi=phi,
         )
 
@@ -277,10 +298,10 @@ class BanditSRLAuto(FittedPolicy[AutoState]):
         networks = self.networks.train(
             state.networks, halves._replace(contexts=inputs), network_key
         )
-        trees = self._fit_trees(halves, jax.random.split(explorer_key))
+        trees = self.trees.fit(state.trees, halves, jax.random.split(explorer_key))
         return AutoState(
             explorer=explorer,
-            trees=_rescale(trees, rewards.mean, scale),
+            trees=rescale(trees, rewards.mean, scale),
             networks=networks._replace(n_rounds=jnp.full(2, history.n, dtype=jnp.int32)),
             location=rewards.mean,
             scale=rewards.deviation,
@@ -291,29 +312,19 @@ class BanditSRLAuto(FittedPolicy[AutoState]):
             errors=jax.tree.map(lambda value: MEMORY * value, state.errors),
             signal=state.signal,
             has_signal=found_signal(state.signal, jnp.asarray(self.delta)),
-            seen=self._count_values(explorer, history),
+            seen=self._count_values(explorer, history, count_anew(state.seen)),
         )
 
-    def _count_values(self, explorer: WideState, history: History) -> ValueCounts:
+    def _count_values(
+        self, explorer: WideState, history: History, start: ValueCounts
+    ) -> ValueCounts:
         """Count the values of the columns in all rounds."""
 
         def add(counts: ValueCounts, rounds: Rounds) -> ValueCounts:
             values = jax.vmap(lambda context: self._locate(explorer, context))(rounds.contexts)
             return add_fitted(counts, values, rounds.valid)
 
-        return fold_blocks(history, empty_counts(self._n_values), add)
-
-    def _fit_trees(self, halves: History, keys: Array) -> TreeWeights:
-        """Fit each twin to its half of the rounds."""
-
-        def fit(part: tuple[History, Array]) -> TreeWeights:
-            half, key = part
-            valid = (jnp.arange(len(half.actions)) < half.n).astype(jnp.float64)
-            flat = half.contexts.reshape(len(half.actions), -1)
-            return self.trees.fit(key, flat, half.actions, half.rewards, valid)
-
-        fitted: TreeWeights = jax.lax.map(fit, (halves, keys))
-        return fitted
+        return fold_blocks(history, start, add)
 
     def _standardise(self, explorer: WideState, context: Context) -> Array:
         """Return the standardised columns of a context, (R, m)."""
@@ -357,6 +368,6 @@ class BanditSRLAuto(FittedPolicy[AutoState]):
         return self.explorer.embeddings[:1]
 
 
-def _rescale(trees: TreeWeights, location: Array, scale: Array) -> TreeWeights:
-    """Return trees that predict location + scale times what they predict now."""
-    return trees._replace(values=scale * trees.values, base=location + scale * trees.base)
+def _unit_of_width(errors: Errors, deviation: Array) -> Array:
+    """Return the noise level that the mixture leaves, at most the deviation of the rewards."""
+    return jnp.where(errors.n > 0, jnp.minimum(errors.noise_level(), deviation), deviation)

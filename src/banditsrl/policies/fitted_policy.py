@@ -14,7 +14,7 @@ class FittedPolicy(Policy[StateT]):
     """A policy whose `refresh` fits trees, networks or wide embeddings to all rounds.
 
     Attributes:
-        gamma: Growth of the phases.
+        gamma: A phase ends when the number of rounds has grown by this factor.
     """
 
     gamma: eqx.AbstractVar[float]

@@ -67,7 +67,9 @@ class Leader(Policy[LeaderState]):
     delta: float = setting(0.01, "Confidence level, shared by the candidates.")
     ucb_scale: float = setting(1.0, "alpha_UCB, the factor of the noise term of the width.")
     eliminate: bool = setting(True, "Whether candidates can leave the set.")
-    gamma: float = setting(2.0, "Growth of the phases at whose ends the set is recomputed.")
+    gamma: float = setting(
+        2.0, "The set is recomputed when the number of rounds has grown by this factor."
+    )
     offset: str | None = setting(
         None, "Elimination offset: paper or tight; by default that of the conventions."
     )

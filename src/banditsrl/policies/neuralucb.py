@@ -46,7 +46,7 @@ class NeuralUCB(FittedPolicy[NeuralUCBState]):
     network: Network
     _: KW_ONLY
     training: Training = eqx.field(default_factory=lambda: Training(loss="none"))
-    gamma: float = setting(1.2, "Growth of the phases.")
+    gamma: float = setting(1.2, "A phase ends when the number of rounds has grown by this factor.")
     lam: float = setting(1.0, "Initial value of the diagonal of Z.")
     ucb_scale: float = setting(1.0, "alpha_UCB, the factor of the bonus.")
 

@@ -50,7 +50,7 @@ class NNBanditSRL(PolicyAroundBase[NNBanditSRLState], FittedPolicy[NNBanditSRLSt
         network: The network whose last layer is the representation.
         base: Any no-regret algorithm, as in `BanditSRL`.
         training: How the network is trained.
-        gamma: Growth of the phases.
+        gamma: A phase ends when the number of rounds has grown by this factor.
         refit: The last layer between phases: "ridge" on all samples, "sgd" one step per round from
             the trained output layer, or "none" (the network's own output, as in plain IGW).
 
@@ -67,7 +67,7 @@ class NNBanditSRL(PolicyAroundBase[NNBanditSRLState], FittedPolicy[NNBanditSRLSt
     network: Network
     _: KW_ONLY
     training: Training = eqx.field(default_factory=Training)
-    gamma: float = setting(1.2, "Growth of the phases.")
+    gamma: float = setting(1.2, "A phase ends when the number of rounds has grown by this factor.")
     refit: str = setting("ridge", "Last layer between phases: ridge, sgd or none.")
     refit_rate: float = setting(1e-3, "Step size when the last layer is refitted by sgd.")
     guarded: bool = setting(

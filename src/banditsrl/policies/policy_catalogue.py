@@ -23,7 +23,7 @@ from banditsrl.policies.leader import Leader
 from banditsrl.policies.linear_policy import RidgePolicy
 from banditsrl.policies.neuralucb import NeuralUCB
 from banditsrl.policies.nn_banditsrl import NNBanditSRL
-from banditsrl.policies.presets import EXPLORER, PORTFOLIO, PRESETS, Settings
+from banditsrl.policies.presets import PORTFOLIO, PRESETS, Settings
 from banditsrl.policies.setting_shares import pick_candidate, setting_names, share_out
 from banditsrl.policies.tested_policy import TestedPolicy
 from banditsrl.policies.tree_egreedy import TreeEGreedy
@@ -43,6 +43,7 @@ from banditsrl.selection.network_learner import NetworkLearner
 from banditsrl.selection.training import Training
 from banditsrl.selection.tree_learner import TreeLearner
 from banditsrl.selection.twin_networks import TwinNetworks
+from banditsrl.selection.twin_trees import TwinTrees
 
 
 class PolicyMaker(Protocol):
@@ -213,8 +214,10 @@ def make_auto(
     shares = share_out(settings, parts, task, {**preset, **PORTFOLIO})
     outer, learner, training, network, explorer, trees = shares
     # The noise level is estimated, and presets concern the networks only, unless given by name.
-    outer = {k: v for k, v in outer.items() if k in settings}
-    explorer = {**EXPLORER, **{k: v for k, v in explorer.items() if k in settings}}
+    outer, explorer = (
+        {name: value for name, value in part.items() if name in settings}
+        for part in (outer, explorer)
+    )
     inputs = pick_candidate(task, representation)
     random = {"n_features": n_features, "seed": feature_seed}
     columns = Wide(inputs, n_features=0)
@@ -228,7 +231,7 @@ def make_auto(
         scaled = Given(n_actions=task.n_actions, dim=columns.n_columns)
     return BanditSRLAuto(
         WideUCB(wides, **explorer),
-        Trees(task.n_actions, columns.n_rows * columns.n_columns, **trees),
+        TwinTrees(Trees(task.n_actions, columns.n_rows * columns.n_columns, **trees)),
         TwinNetworks(NetworkLearner(Network(scaled, **network), Training(**training), **learner)),
         **outer,
     )

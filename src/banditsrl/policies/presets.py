@@ -68,12 +68,5 @@ PORTFOLIO: Settings = {
 They were chosen by hand on wheel, magic and generated tables, on seeds below 20.
 """
 
-EXPLORER: Settings = {"ucb_scale": 1.0}
-"""Settings of the ridge regressions of `banditsrl-auto`.
-
-With half of this width, one seed in a few of wheel (seeds 100 to 103) never finds its rare large
-reward. The larger width costs up to a third of the regret where rewards are very noisy.
-"""
-
 PRESETS.add("paper", paper)
 PRESETS.add("default", default)

@@ -54,7 +54,7 @@ class TreeEGreedy(FittedPolicy[TreeEGreedyState]):
     epsilon: Epsilon = setting(
         "t^-1/2", "Probability of a random action: t^-1/3, t^-1/2, a constant, or a function of t."
     )
-    gamma: float = setting(1.2, "Growth of the phases.")
+    gamma: float = setting(1.2, "A phase ends when the number of rounds has grown by this factor.")
 
     def __check_init__(self) -> None:
         check_epsilon(self.epsilon)

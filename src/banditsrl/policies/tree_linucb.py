@@ -78,7 +78,7 @@ class TreeLinUCB(FittedPolicy[TreeLinUCBState]):
     _: KW_ONLY
     ucb_scale: float = setting(0.5, "Width of the confidence bound, in deviations of the rewards.")
     lam: float = setting(0.1, "Ridge parameter lambda.")
-    gamma: float = setting(1.2, "Growth of the phases.")
+    gamma: float = setting(1.2, "A phase ends when the number of rounds has grown by this factor.")
     n_leaf_trees: int = setting(8, "Number of trees G whose leaves are the embedding.")
     leaf_depth: int = setting(4, "Number of questions q that make a coarse leaf.")
 

@@ -16,7 +16,7 @@ Columns are scaled by a sample of `n_scaling` of the contexts seen so far. The s
 every phase end up to that many rounds, and later only where it has become wrong: a column that was
 constant varies by now, or has moved or spread far beyond what was known. All rounds are then
 embedded again. The same happens if the state has not learned all of them, because an older version
-was put back, or because the policy was told to forget.
+was put back, or because the policy has forgotten rounds from before a change.
 """
 
 from dataclasses import KW_ONLY
@@ -97,7 +97,7 @@ class WideUCB(FittedPolicy[WideState]):
         0.5, "Width of the confidence bound, in standard deviations of the rewards."
     )
     lam: float = setting(0.1, "Ridge parameter lambda.")
-    gamma: float = setting(2.0, "Growth of the phases.")
+    gamma: float = setting(2.0, "A phase ends when the number of rounds has grown by this factor.")
     n_scaling: int = setting(500, "Number of contexts by which the columns are scaled.")
 
     def __check_init__(self) -> None:
@@ -126,8 +126,8 @@ class WideUCB(FittedPolicy[WideState]):
     def act(self, state: WideState, context: Context, mask: ArrayLike | None, key: Array) -> Choice:
         """Play the available action of largest index, ties at random."""
         available = check_mask(mask, self.wides[0].n_actions)
-        values, widths = self.score(state, context)
-        index = state.weights @ (values + widths)
+        values, norms = self.score(state, context)
+        index = state.weights @ (values + self.ucb_scale * state.rewards.deviation * norms)
         return Choice.without_test(*draw_best(jnp.where(available, index, -jnp.inf), key))
 
     @in_float64
@@ -181,7 +181,7 @@ class WideUCB(FittedPolicy[WideState]):
         return state.rewards.anchor + state.weights @ self.score(state, context)[0]
 
     def score(self, state: WideState, context: Context) -> tuple[Array, Array]:
-        """Return what every embedding predicts of every action, and the widths, (E, A) each.
+        """Return what every embedding predicts of every action, and the norms ||psi||, (E, A) each.
 
         Predictions are of rewards minus the anchor.
         """
@@ -191,7 +191,7 @@ class WideUCB(FittedPolicy[WideState]):
         ]
         scores = BlockScores(*(jnp.stack(part) for part in zip(*found, strict=True)))
         values = scores.values + self.lam * state.rewards.mean * scores.pull
-        return values, self.ucb_scale * state.rewards.deviation * scores.norms
+        return values, scores.norms
 
     @property
     def embeddings(self) -> tuple[Representation, ...]:

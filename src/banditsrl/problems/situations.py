@@ -1,4 +1,4 @@
-"""What is a situation? A problem whose truth is known, made to resemble somebody's data.
+"""What is a situation? A problem whose truth is known, made to resemble real data.
 
 A `Family` draws the rounds of a situation in advance, by NumPy and from a seed: what the columns
 are in each round, and what each action pays on average. Rounds are dealt in that order, so that

@@ -22,7 +22,7 @@ SHOWN_ACTIONS = 8
 def write_evaluation(found: "Evaluation") -> str:
     """Return an evaluation as text."""
     lines = [_describe_log(found), *_describe_quality(found.quality), "", *_write_table(found)]
-    lines += ["", _describe_intervals(found)]
+    lines += ["", *_describe_columns(found)]
     for target in found.targets:
         lines += _describe_target(found, target)
     shared = dict.fromkeys(note for target in found.targets for note in target.notes)
@@ -88,15 +88,15 @@ def _write_interval(low: float, high: float, error: float) -> str:
     return f"{format_number(low, error)} to {format_number(high, error)}"
 
 
-def _describe_intervals(found: "Evaluation") -> str:
+def _describe_columns(found: "Evaluation") -> list[str]:
     low, high = found.reward_range
-    share = f"{1 - found.level:.0%}"
     source = "as given" if found.range_is_given else "the range in the log, which is an assumption"
-    return (
-        f"Intervals hold with probability {share}: the first for this number of rounds, the one at "
-        f"all times even if one looks after every round (rewards from {low:g} to {high:g}, "
-        f"{source}). Worth: rounds of the target itself that would say as much."
-    )
+    return [
+        f"interval: holds with probability {1 - found.level:.0%} for this number of rounds",
+        "at all times: holds with that probability even if one looks after every round",
+        f"              (rewards from {low:g} to {high:g}, {source})",
+        "worth: rounds of the target itself that would say as much",
+    ]
 
 
 def _describe_target(found: "Evaluation", target: TargetJudgement) -> list[str]:

@@ -6,7 +6,7 @@ Each function returns a table as text, ready for the page, with a caption that e
 from dataclasses import dataclass
 
 from banditsrl.display.intervals import format_interval
-from banditsrl.display.numerals import format_number, format_share
+from banditsrl.display.numerals import NO_VALUE, format_number, format_share
 from banditsrl.reports.curves import MeasuredCurve, ReportPanel, TunedGroup
 from banditsrl.simulation.final_numbers import FinalNumbers, measure_seeds
 
@@ -76,6 +76,7 @@ def build_tuned_table(panel: ReportPanel) -> TextTable | None:
 
 def _final_row(curve: MeasuredCurve) -> tuple[str, ...]:
     numbers = measure_curve(curve)
+    has_certificates = bool(curve.certificates.certified_rounds[-1] > 0)
     return (
         curve.name,
         f"{numbers.n_seeds} of {len(curve.cell.seeds)}",
@@ -84,8 +85,8 @@ def _final_row(curve: MeasuredCurve) -> tuple[str, ...]:
         format_number(numbers.second_half),
         f"{numbers.flat_seeds} of {numbers.n_seeds}",
         format_share(numbers.certified),
-        format_share(numbers.wrong),
-        format_number(numbers.wrong_regret),
+        format_share(numbers.wrong) if has_certificates else NO_VALUE,
+        format_number(numbers.wrong_regret) if has_certificates else NO_VALUE,
     )
 
 

@@ -1,4 +1,4 @@
-"""Which finite problem is behind a curve, and what are its candidates called?
+"""Which finite problem does a curve belong to, and what are its candidates called?
 
 Problems are built from the settings that the sweep recorded, each one once.
 """
@@ -15,6 +15,9 @@ from banditsrl.reports.curves import MeasuredCurve
 
 FINITE = ("vardim", "mixing")
 """Beginnings of the names of finite linear problems; every JSON file holds one, too."""
+
+PORTFOLIO, PREDICTORS = "banditsrl-auto", ("columns", "waves", "steps", "trees", "networks")
+"""The policy whose candidates are predictors of its own, and what docs/auto.md calls them."""
 
 
 @dataclass
@@ -37,6 +40,8 @@ class SweepProblems:
     def name_candidates(self, curve: MeasuredCurve) -> tuple[str, ...]:
         """Return the names of the candidates of a curve; by position where they have no name."""
         n = 0 if curve.choices is None else len(curve.choices)
+        if curve.cell.policy == PORTFOLIO:
+            return PREDICTORS[:n]
         names = [f"candidate {k}" for k in range(n)]
         if n and is_finite(curve.cell.problem):
             try:

@@ -14,6 +14,10 @@ and the value of that column in a random row. On each level the question of larg
 is asked of all leaves. A leaf's values are sums of residuals over weight + l2, times the learning
 rate. Only the order of a column's values matters, so any scale and integer codes will do. Random
 questions make a fit cheap: its cost is the number of rows times K, whatever the number of actions.
+
+Which rows are *alike*? Those that give the same answers to the first questions of a tree, up to the
+last one that is better than chance: the questions after it divide rows between which the data show
+no difference. How much this says depends on how much these questions explain.
 """
 
 from dataclasses import KW_ONLY
@@ -30,12 +34,13 @@ from banditsrl.core.settings import setting
 from banditsrl.numerics.precision import in_float64
 from banditsrl.representations.tree_growth import (
     BLOCK,
+    Level,
     RowTable,
     choose_questions,
+    draw_rows,
     draw_sample,
     make_table,
     pad_rows,
-    random_order,
     read_leaves,
     sum_blocks,
 )
@@ -49,6 +54,8 @@ class TreeWeights(NamedTuple):
     values: Array  # (T, 2^D, A)
     base: Array  # (A,) prediction before the first tree
     masses: Array  # (T, 2^D, A) float32, weight of the rows in each leaf and action
+    alike: Array  # the same of the rows that are alike to those in each leaf
+    shares: Array  # (T,) float32, how much each tree says about what is alike; at most 1 in all
 
 
 class Trees(eqx.Module):
@@ -101,6 +108,8 @@ class Trees(eqx.Module):
             values=jnp.zeros((T, 2**D, A), dtype=jnp.float64),
             base=jnp.zeros(A, dtype=jnp.float64),
             masses=jnp.zeros((T, 2**D, A), dtype=jnp.float32),
+            alike=jnp.zeros((T, 2**D, A), dtype=jnp.float32),
+            shares=jnp.zeros(T, dtype=jnp.float32),
         )
 
     @in_float64
@@ -123,6 +132,12 @@ class Trees(eqx.Module):
         return jnp.asarray(weights.masses)[jnp.arange(self.n_trees), leaf]
 
     @in_float64
+    def count_alike(self, weights: TreeWeights, columns: ArrayLike) -> Array:
+        """Return how many rows of every action are alike to a context (m,), (T, A)."""
+        leaf = self.leaves(weights, columns)
+        return jnp.asarray(weights.alike)[jnp.arange(self.n_trees), leaf]
+
+    @in_float64
     def fit(
         self,
         key: Array,
@@ -130,6 +145,7 @@ class Trees(eqx.Module):
         actions: ArrayLike,
         rewards: ArrayLike,
         weight: ArrayLike,
+        rare: ArrayLike | None = None,
     ) -> TreeWeights:
         """Return the trees that fit the given rows; without any weight they predict 0.
 
@@ -139,20 +155,22 @@ class Trees(eqx.Module):
             actions: The action played in each row, (N,).
             rewards: The reward of each row, (N,).
             weight: Weight of the squared error of each row, (N,); rows of weight 0 are ignored.
+            rare: Rows of which as many as possible are used if there are too many rows, (N,).
         """
         order_key, trees_key = jax.random.split(key)
-        order = random_order(order_key, jnp.asarray(weight) > 0.0)[: self.n_rows]
+        weight = jnp.asarray(weight)
+        rare = jnp.zeros(len(weight), dtype=bool) if rare is None else jnp.asarray(rare)
+        sizes = {"n_rows": self.n_rows, "most_rare": self.n_rows_of_tree // 2}
+        drawn = draw_rows(order_key, weight, rare, **sizes)
         x, played, y, mass = (
-            pad_rows(jnp.asarray(rows)[order]) for rows in (columns, actions, rewards, weight)
+            pad_rows(jnp.asarray(rows)[drawn.order]) for rows in (columns, actions, rewards, weight)
         )
         targets, location, scale = _standardise(y, mass)
-        table = make_table(x, played, mass)
+        table = make_table(x, played, mass, pad_rows(drawn.counts), drawn.n_first)
         weights = self._boost(trees_key, table, targets.astype(jnp.float32))
-        drawn = jnp.where(mass.any(), jnp.asarray(weight).sum() / mass.sum(), 1.0)
         return weights._replace(
             values=weights.values.astype(jnp.float64) * scale,
             base=location + weights.base.astype(jnp.float64) * scale,
-            masses=weights.masses * drawn.astype(jnp.float32),
         )
 
     def _boost(self, key: Array, table: RowTable, targets: Array) -> TreeWeights:
@@ -160,35 +178,52 @@ class Trees(eqx.Module):
         base = self._shrink(self._sum_cells(table, jnp.zeros_like(table.actions), targets, 1)[0])
 
         def add_tree(residuals: Array, tree_key: Array) -> tuple[Array, tuple[Array, ...]]:
-            which, cuts = self._choose(tree_key, table, residuals)
+            which, cuts, levels = self._choose(tree_key, table, residuals)
             leaf = read_leaves(table.columns, which, cuts)
-            sums = self._sum_cells(table, leaf, residuals, 2**self.depth)  # (2^D, A, 2)
-            values = self.rate * self._shrink(sums)
-            return residuals - values[leaf, table.actions], (which, cuts, values, sums[..., 0])
+            sums = self._sum_cells(table, leaf, residuals, 2**self.depth)  # (2^D, A, 3)
+            values, masses = self.rate * self._shrink(sums), sums[..., 2]
+            found = jnp.arange(self.depth) <= _last_true(levels.gain > levels.chance)
+            alike = self._merge_leaves(masses, found.sum())
+            explained = (found * levels.gain).sum(), levels.chance[0]
+            tree = which, cuts, values, masses, alike, *explained
+            return residuals - values[leaf, table.actions], tree
 
         residuals = targets - base[table.actions]
         keys = jax.random.split(key, self.n_trees)
-        _, (which, cuts, values, masses) = jax.lax.scan(add_tree, residuals, keys)
-        return TreeWeights(which, cuts, values, base, masses)
+        _, (*tree, gain, chance) = jax.lax.scan(add_tree, residuals, keys)
+        which, cuts, values, masses, alike = tree
+        shares = gain / (gain.sum() + chance.mean())
+        return TreeWeights(which, cuts, values, base, masses, alike, shares)
+
+    def _merge_leaves(self, masses: Array, n_levels: Array) -> Array:
+        """Return the sums (2^D, A) over all leaves with the same answers on the first levels."""
+        first = jnp.arange(2**self.depth) >> (self.depth - n_levels)
+        sums: Array = jax.ops.segment_sum(masses, first, 2**self.depth)[first]
+        return sums
 
     def _shrink(self, sums: Array) -> Array:
-        """Return the values of cells from their weights and sums of residuals (..., 2)."""
+        """Return the values of cells from their weights and sums of residuals (..., 3)."""
         return sums[..., 1] / (sums[..., 0] + self.l2)
 
-    def _choose(self, key: Array, table: RowTable, residuals: Array) -> tuple[Array, Array]:
-        """Return the questions of one tree, their columns (D,) and cuts (D,)."""
+    def _choose(self, key: Array, table: RowTable, residuals: Array) -> tuple[Array, Array, Level]:
+        """Return the columns (D,) and cuts (D,) of the questions of one tree, and their gains."""
         sizes = {"n_rows": self.n_rows_of_tree, "n_questions": self.n_questions}
         asked, sample = draw_sample(key, table, residuals, **sizes)
-        chosen = choose_questions(sample, depth=self.depth, n_actions=self.n_actions, l2=self.l2)
-        return asked.which[chosen], asked.cuts[chosen]
+        levels = choose_questions(sample, depth=self.depth, n_actions=self.n_actions, l2=self.l2)
+        return asked.which[levels.question], asked.cuts[levels.question], levels
 
     def _sum_cells(self, table: RowTable, leaf: Array, residuals: Array, n_leaves: int) -> Array:
-        """Return weight and sum of residuals of every leaf and action, (n_leaves, A, 2)."""
-        parts = jnp.stack([table.weight, table.weight * residuals], axis=1)
+        """Return weight, sum of residuals, and count of every leaf and action, (n_leaves, A, 3)."""
+        parts = jnp.stack([table.weight, table.weight * residuals, table.counts], axis=1)
         cells = leaf * self.n_actions + table.actions
         n_blocks = (table.n + BLOCK - 1) // BLOCK
         sums = sum_blocks(parts, cells, n_leaves * self.n_actions, n_blocks)
-        return sums.reshape(n_leaves, self.n_actions, 2)
+        return sums.reshape(n_leaves, self.n_actions, 3)
+
+
+def _last_true(flags: Array) -> Array:
+    """Return the index of the last true flag, or -1 if there is none, ()."""
+    return jnp.max(jnp.where(flags, jnp.arange(len(flags)), -1))
 
 
 def _standardise(rewards: Array, weight: Array) -> tuple[Array, Array, Array]:

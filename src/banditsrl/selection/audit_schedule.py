@@ -16,7 +16,7 @@ from banditsrl.errors import InvalidArgument
 from banditsrl.selection.audits import AuditRates
 
 LARGEST_RATE = 0.25
-"""A schedule starts with this rate at most: certified rounds shall mostly be what they say."""
+"""Largest rate of a decreasing schedule: most certified rounds must play the certified action."""
 
 DISPUTED_FACTOR, DISPUTED_LIMIT = 10.0, 0.1
 """By default certificates that a rival disputes are audited more often by this factor, at most

@@ -79,11 +79,13 @@ def review_candidates(
     dim = jnp.asarray([float(c.dim) for c in candidates])
     L = known_or_seen([c.L for c in candidates], norms)
     B = known_or_seen(radii, fits.theta_norms)
-    errors = fits.squared_errors / t
-    noise = jnp.stack([estimate_noise(fits.ridge(m), dim[m]) for m in range(len(candidates))])
     uncertainty = jnp.zeros(len(candidates))
     if needs_uncertainty:
         uncertainty = _uncertainties(candidates, history, cells, fits)
+    errors = fits.squared_errors / t
+    active = compatible_candidates(
+        errors, t, dim=dim, L=L, B=B, delta=delta, offset=offset, among=among
+    )
     evidence = Evidence(
         t=t,
         lambda_min=fits.lambda_mins,
@@ -93,16 +95,19 @@ def review_candidates(
         dim=dim,
         L=L,
         B=B,
-        active=compatible_candidates(
-            errors, t, dim=dim, L=L, B=B, delta=delta, offset=offset, among=among
-        ),
-        sigma=known_or_seen([sigma] * len(candidates), noise),
+        active=active,
+        sigma=known_or_seen([sigma] * len(candidates), _estimate_noises(fits, dim)),
         lam=lam,
         delta=delta,
         level=level,
         n_actions=candidates[0].n_actions,
     )
     return Review(evidence, fits, norms)
+
+
+def _estimate_noises(fits: Fits, dim: Array) -> Array:
+    """Return the noise level that follows from the residuals of each candidate, (M,)."""
+    return jnp.stack([estimate_noise(fits.ridge(m), dim[m]) for m in range(len(dim))])
 
 
 def _uncertainties(

@@ -1,8 +1,8 @@
-"""Has a policy met contexts like this one? It counts how often values and pairs of values came.
+"""Has a policy seen contexts like this one? It counts how often values and pairs of values occur.
 
-A predictor says something about every context, also about one with a value that it has never met,
-and predictors that were fitted to halves of the same rounds agree there although none of them knows
-anything. So a certificate asks first whether the context is familiar. Columns are divided into
+A predictor gives a prediction for every context, also for one with a value that it has never seen,
+and predictors that were fitted to halves of the same rounds agree there although none of them has
+data. So a context is certified only if it is familiar. Columns are divided into
 coarse and into fine bins, and pairs of columns into cells. A context is familiar if
 
 - of every column, the rounds of the last fit had a value in the same coarse bin at least `FEWEST`
@@ -46,13 +46,14 @@ class ValueCounts(NamedTuple):
     since: Array  # the same of the rounds since then
     n_fitted: Array  # () number of fitted rounds
     n_since: Array  # () number of rounds since then
+    grown: Array  # (C,) which bins and cells once became much more frequent after a fit
 
 
 def empty_counts(n_columns: int) -> ValueCounts:
     """Return the counts before the first round."""
     size = n_columns * (N_COARSE + N_FINE) + len(choose_pairs(n_columns)) * N_COARSE**2
     nothing, none = jnp.zeros(size, dtype=jnp.int32), jnp.zeros((), dtype=jnp.int32)
-    return ValueCounts(nothing, nothing, none, none)
+    return ValueCounts(nothing, nothing, none, none, nothing.astype(bool))
 
 
 def add_fitted(counts: ValueCounts, values: Array, valid: Array) -> ValueCounts:
@@ -72,10 +73,26 @@ def add_values(counts: ValueCounts, values: Array) -> ValueCounts:
 def is_familiar(counts: ValueCounts, values: Array) -> Array:
     """Return whether a context with the given values (m,) is familiar, ()."""
     places, m = _places(values), len(values)
-    fitted, since = counts.fitted[places], counts.since[places]
+    more = _has_grown(counts, counts.fitted[places], counts.since[places])
+    return (counts.fitted[places[:m]] >= FEWEST).all() & ~more[m:].any()
+
+
+def is_late(counts: ValueCounts, values: Array) -> Array:
+    """Return whether values (m,), or pairs of them, once became much more frequent, ()."""
+    return counts.grown[_places(values)[len(values) :]].any()
+
+
+def count_anew(counts: ValueCounts) -> ValueCounts:
+    """Return counts of no rounds that remember what has become more frequent until now."""
+    more = _has_grown(counts, counts.fitted, counts.since) & (counts.n_fitted > 0)
+    nothing, none = jnp.zeros_like(counts.fitted), jnp.zeros_like(counts.n_fitted)
+    return ValueCounts(nothing, nothing, none, none, counts.grown | more)
+
+
+def _has_grown(counts: ValueCounts, fitted: Array, since: Array) -> Array:
+    """Return which bins and cells came much more often since the fit than before."""
     expected = fitted * (counts.n_since / jnp.maximum(counts.n_fitted, 1))
-    as_often = since <= MORE_OFTEN * expected + SLACK
-    return (fitted[:m] >= FEWEST).all() & as_often[m:].all()
+    return since > MORE_OFTEN * expected + SLACK
 
 
 def choose_pairs(n_columns: int) -> NDArray[np.int64]:

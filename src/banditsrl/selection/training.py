@@ -44,7 +44,7 @@ SCHEDULES = ("constant", "cosine")
 PASSES_OVER = ("all", "explored")
 
 LEAST = 4
-"""A pass over explored samples is at least as long as all samples divided by this number."""
+"""A pass over explored samples has at least as many as all samples divided by this number."""
 
 
 class Training(eqx.Module, metaclass=DescribedMeta):
@@ -141,9 +141,7 @@ def train(
     """Return the weights after a phase's training, and the losses of its last step."""
     import optax
 
-    explored = ~history.certified & (jnp.arange(history.capacity) < history.n)
-    n_explored = explored.sum(dtype=jnp.int32)
-    rounds = jnp.nonzero(explored, size=history.capacity, fill_value=0)[0].astype(jnp.int32)
+    rounds, n_explored = _find_explored(history)
     n_updates = training.n_updates(history.n, n_explored)
     n = jnp.maximum(history.n, 1).astype(jnp.float32)
     salt = jax.random.bits(key, (), dtype=jnp.uint32)
@@ -170,6 +168,13 @@ def train(
     return NetworkWeights(body, omega, z), losses
 
 
+def _find_explored(history: History) -> tuple[Array, Array]:
+    """Return the indices of explored rounds (capacity,), followed by zeros, and their number."""
+    explored = ~history.certified & (jnp.arange(history.capacity) < history.n)
+    rounds = jnp.nonzero(explored, size=history.capacity, fill_value=0)[0].astype(jnp.int32)
+    return rounds, explored.sum(dtype=jnp.int32)
+
+
 def _objective(
     trainable: tuple[Any, Array],
     z: Array,
@@ -178,6 +183,7 @@ def _objective(
     history: History,
     batch: TrainingBatch,
 ) -> tuple[Array, tuple[Array, TrainingLosses]]:
+    """Return the loss to minimise, z after its own step, and the two losses of the batch."""
     body, omega = trainable
     spectral_on = training.loss != "none" and training.loss_weight > 0
     needs_all = spectral_on or training.every_weight > 0

@@ -18,7 +18,7 @@ class Trust:
             they gain against all of them. Infinite while nothing is known. Rewards count as clipped
             to the range that was given, or seen before.
         level: The bound fails at any time of the whole run with at most this probability.
-        n_certified: Number of certified rounds behind it, audited ones included.
+        n_certified: Number of certified rounds that the bound rests on, audited ones included.
         n_audits: Number of audited rounds.
         cost: Estimated reward that the audits gave up.
         withdrawn: Whether certificates are withdrawn.
@@ -67,7 +67,7 @@ def make_trust(
     n_alarms: int,
     names: Mapping[int, str] | None = None,
 ) -> Trust:
-    """Return the statement that a record of audits and the alarms so far amount to.
+    """Return what a record of audits and the alarms so far say about certificates.
 
     `largest` is what a round can lose within the range of rewards. `names` has the names of actions
     by index; an action without one is called by its index.
@@ -76,8 +76,8 @@ def make_trust(
     n_certified = 0 if record is None else int(record.n_certified)
     reason = f"rewards changed near round {since:,}" if n_alarms else ""
     if proved.any():
-        best = int(np.argmax(proved))
-        reason = f"they lose against {_name_challenger(best, n_actions, names or {})}"
+        challenger = _name_challenger(int(np.argmax(proved)), n_actions, names or {})
+        reason = f"they lose against {challenger}"
     return Trust(
         bound=bound,
         level=level,

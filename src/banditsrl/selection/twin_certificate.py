@@ -12,8 +12,7 @@ measured on rewards that had not been seen:
 
 - e_a^2 is the noise of the ridge regression, plus the squared error that the two versions show by
   their disagreement, plus sigma^2 times the scarcity of both actions: what the noise of the rewards
-  alone would leave open if only the rounds nearby counted, those in the same leaves of the trees.
-  So no gap is certified by extrapolation.
+  alone would leave open if only the rounds nearby counted. So no gap is certified by extrapolation.
 - eps^2 is the excess of the squared error of the certifying predictors over that of the mixture of
   all predictors, with a margin.
 """
@@ -32,7 +31,7 @@ LARGEST_RATIO = 1e12
 
 
 class Opinions(NamedTuple):
-    """What E predictors think of one context; predictions are of rewards minus the anchor."""
+    """What E predictors say about one context; predictions are of rewards minus the anchor."""
 
     values: Array  # (E, A) predictions
     width: Array  # (A,) of optimism
@@ -80,7 +79,7 @@ def empty_errors() -> Errors:
 
 
 class Judgement(NamedTuple):
-    """The verdict on one context, and what stands in the way of a certificate."""
+    """The verdict on one context, and the expected losses that it follows from."""
 
     verdict: Verdict
     losses: Array  # (A,) expected loss against each rival; zero for other actions
@@ -100,7 +99,7 @@ def add_gap_errors(
 
     Args:
         errors: The sums.
-        opinions: What was thought of the context.
+        opinions: What the predictors said about the context.
         weights: Weights of the certifying predictors, (3,).
         predicted: What the mixture of all predictors predicts of every action, (A,).
         unseen: The errors on the reward of the round.
@@ -145,7 +144,7 @@ class TwinCertificate(eqx.Module):
         its threshold is one over the tolerance.
 
         Args:
-            opinions: What is thought of the context.
+            opinions: What the predictors say about the context.
             weights: Weights of the certifying predictors, (3,).
             errors: Their errors so far.
             scale: Standard deviation of the rewards, (); nothing is certified while it is 0.

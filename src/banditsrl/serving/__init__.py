@@ -1,1 +1,1 @@
-"""Policies in an application."""
+"""Which room is this? A policy in an application: it acts, learns and starts from a log."""

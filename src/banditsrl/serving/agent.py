@@ -1,7 +1,7 @@
-"""How does a policy live in an application? In an `Agent`, which keeps what a loop has to keep.
+"""How does an application use a policy? Through an `Agent`, which keeps state and history.
 
 A policy is frozen and its state is a value, which suits simulation. An application has one stream
-of rounds and wants to say `act` and `learn`. The agent holds the state, the history of the rounds
+of rounds, and calls `act` and `learn`. The agent holds the state, the history of the rounds
 that learning may need again, and the randomness; it ends phases when they are due (this is when a
 network is trained, inside `learn`), and it saves and loads all of that as one file.
 
@@ -116,8 +116,8 @@ class Agent(Displayed):
         agent = cls(policy, seed=seed)
         arrays = {"contexts": contexts, "actions": actions, "rewards": rewards}
         rounds = choose_rounds(log, {**arrays, "propensities": propensities}, weighting)
-        ways: Any = {"weighting": weighting, "largest_weight": largest_weight}
-        state, history, note = learn_log(agent._policy, agent._memory.key, **rounds, **ways)
+        options: Any = {"weighting": weighting, "largest_weight": largest_weight}
+        state, history, note = learn_log(agent._policy, agent._memory.key, **rounds, **options)
         n = int(history.n)
         memory = agent._memory._replace(state=state, n=np.asarray(n, dtype=np.int64))
         if agent._keeps_history:
@@ -159,9 +159,21 @@ class Agent(Displayed):
 
     def summary(self) -> Summary:
         """Return the policy, the rounds, and what audits have shown if there are any."""
-        trust = (str(self.trust()),) if isinstance(self._policy, Watched) else ()
         name = self._policy.display_name
-        return summarise_agent(name, self.n_rounds, self._n_choices, self._rounds(), trust)
+        return summarise_agent(
+            name, self.n_rounds, self._n_choices, self._rounds(), self._say_trust()
+        )
+
+    def _say_trust(self) -> tuple[str, ...]:
+        """Return what audits have shown; nothing without audits, unless a change was noticed."""
+        if not isinstance(self._policy, Watched):
+            return ()
+        trust = self.trust()
+        if not (self._policy.audit or trust.n_alarms):
+            return ()
+        if not (trust.n_certified or trust.n_alarms):
+            return ("No round has been certified so far.",)
+        return (str(trust),)
 
     def chart(self) -> LineChart | None:
         """Return mean reward and certified share over rounds; None if no rounds are kept."""
@@ -213,7 +225,7 @@ class Agent(Displayed):
             self._watch.see(float(reward), self._memory.state)
 
     def _learn(self, one: Round, choice: Choice | None) -> None:
-        """Learn one round; what it gives is kept only if nothing fails."""
+        """Learn one round; if anything fails, the agent stays as it was before."""
         memory, recent, reward = self._memory, self._recent, one[2]
         if choice is not None:
             watched = self._compiled.watch(memory.state, one[0], choice, reward)

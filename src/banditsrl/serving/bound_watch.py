@@ -1,4 +1,4 @@
-"""Does an application keep to the bounds that its policy was told? If not, it is warned, once each.
+"""Do rewards and embeddings keep to the bounds that a policy was given? If not, warn once.
 
 Confidence widths hold only if the bounds do: L on the norm of embeddings, and the bound on rewards
 from which a noise level follows. The bound B on the parameter cannot be observed.
@@ -42,7 +42,7 @@ class BoundWatch:
             warnings.warn(sentence, BoundExceeded, stacklevel=CALLER)
 
     def _compare(self, size: float, state: State) -> list[str]:
-        """Return the sentences that are due, and watch these bounds no longer."""
+        """Return a warning for each bound that was exceeded, and stop watching these bounds."""
         due: list[str] = []
         if self._reward_bound is not None and size > self._reward_bound:
             due.append(describe_exceeded_reward(self._reward_bound, size))

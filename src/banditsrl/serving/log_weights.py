@@ -1,4 +1,4 @@
-"""How does a row of a log count when a policy learns from it? Once, or by one over its propensity.
+"""How often does a policy learn a row of a log? Once, or in proportion to one over its propensity.
 
 A policy fits the mean reward of each action. The rows of an action come from the contexts where the
 logging policy preferred it. That does no harm if the model of rewards is right and the logging
@@ -131,8 +131,8 @@ def _describe_weights(weighting: str, places: NDArray[np.int64], n: int) -> str:
     n_rows = len(np.unique(places))
     return (
         f"Of {n:,} logged rounds {n_rows:,} were drawn {len(places):,} times, as if actions had "
-        "been played evenly; certificates and tests take repeated rounds for different ones, so "
-        "they are too sure."
+        "been played evenly; certificates and tests count repeated rounds as different ones, so "
+        "they are too confident."
     )
 
 

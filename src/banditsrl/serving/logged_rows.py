@@ -53,7 +53,7 @@ def choose_rounds(
             raise InvalidArgument(f"{' and '.join(missing)} must be given without a log, got None.")
         return dict(arrays)
     if given:
-        raise InvalidArgument(f"{' and '.join(given)} must not be given beside a log, got some.")
+        raise InvalidArgument(f"{' and '.join(given)} must not be given with a log, got some.")
     rounds = log.collect()
     unknown = np.isnan(rounds.propensities)
     drop = unknown.all() or (weighting == "none" and bool(unknown.any()))

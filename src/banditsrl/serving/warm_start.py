@@ -1,9 +1,9 @@
-"""How does a policy start from logged data? It lives through the log, phases included.
+"""How does a policy start from logged data? It learns the log round by round, phases included.
 
 Some of what a policy knows comes from the ends of phases: the scaling of its columns, the weights
-of its predictors (judged by rounds that they had not seen), the network. A log that was only added
-up would lack it, so phases end in a log where they end in life, and once more at its last round.
-With propensities, rows can count as if actions had been played evenly (`log_weights`).
+of its predictors (judged by rounds that they had not seen), the network. So phases end in a log
+after the same numbers of rounds as in a run, and once more at its last round. With propensities,
+rows can count as if actions had been played evenly (`log_weights`).
 """
 
 from typing import Any
@@ -41,7 +41,7 @@ def warm_start(
 ) -> tuple[State, History]:
     """Return a state that has learned from logged rounds, and the history that holds them.
 
-    Phases end where they would have ended in a life of that length, and after the last round. The
+    Phases end where they would have ended in a run of that length, and after the last round. The
     rounds count as explored. Estimates and certificates hold as with the policy's own data if
     the log's actions depended only on what the log contains (contexts, past actions and rewards).
 
@@ -109,11 +109,16 @@ def learn_log(
         places = chosen.places
         contexts = jax.tree.map(lambda leaf: np.asarray(leaf)[places], contexts)
         actions, rewards = actions[places], rewards[places]
+    history = _make_history(contexts, actions, rewards, count("capacity", capacity, 0))
+    return _learn_history(adapted, history, key), history, chosen.note
+
+
+def _make_history(contexts: Context, actions: Any, rewards: Any, capacity: int) -> History:
+    """Return a history of explored rounds, with room for this many further ones."""
     n = len(rewards)
     first = jax.tree.map(lambda leaf: jnp.asarray(leaf)[0], contexts)
-    empty = empty_history(first, n + count("capacity", capacity, 0))
-    history = write_rounds(empty, 0, contexts, actions, rewards, np.zeros(n, dtype=bool))
-    return _live_through(adapted, history, key), history, chosen.note
+    empty = empty_history(first, n + capacity)
+    return write_rounds(empty, 0, contexts, actions, rewards, np.zeros(n, dtype=bool))
 
 
 def _check_rounds(
@@ -153,10 +158,10 @@ def _check_log(policy: Policy[Any], contexts: Context, actions: Any) -> None:
             known_index("contexts", contexts, representation.n_contexts)
 
 
-def _live_through(policy: Policy[Any], history: History, key: Array) -> State:
+def _learn_history(policy: Policy[Any], history: History, key: Array) -> State:
     """Return the state after all rounds of a history; a phase ends after the last one in any case.
 
-    Training at every phase end costs about as much as the policy's own life so far would have.
+    Training at every phase end costs about as much as it would have in a run of that length.
     """
     parts, refresh = partition(policy), compiled(policy).refresh
     init_key, refresh_key = jax.random.split(key)

@@ -35,7 +35,8 @@ def explain_failure(error: Exception, policy: Policy[Any], problem: Problem) -> 
     try:
         _verify_parts(policy, problem)
     except ContractViolation as violation:
-        first = f"{error}\n" if isinstance(error, ContractViolation) else ""
+        is_news = isinstance(error, ContractViolation) and str(error) not in str(violation)
+        first = f"{error}\n" if is_news else ""
         raise ContractViolation(f"{first}{violation}", violation.defects) from error
 
 

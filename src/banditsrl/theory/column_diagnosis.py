@@ -1,4 +1,4 @@
-"""How good is each embedding that can be made from plain columns? Errors on rounds kept apart.
+"""How good is each embedding that can be made from plain columns? Errors on held-out rounds.
 
 Every candidate of `column_candidates.py` predicts every reward by a fit to other rounds: rounds are
 dealt into `N_FOLDS` parts at random, and those of one part are predicted from the others. This
@@ -53,8 +53,8 @@ Bools = NDArray[np.bool_]
 class ColumnDiagnosis(NamedTuple):
     """What the log shows about one candidate."""
 
-    logged: LoggedDiagnosis  # its error is that on rounds kept apart
-    held_out: Floats  # (n,) squared errors on rounds kept apart
+    logged: LoggedDiagnosis  # its error is that on held-out rounds
+    held_out: Floats  # (n,) squared errors on held-out rounds
     forecast: Forecast | None  # None if the candidate was fitted to rewards
 
 

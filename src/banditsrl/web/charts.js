@@ -54,11 +54,12 @@ const charts = (() => {
     if (range) return range;
     const values = series.flatMap((s) => s.values).filter((v) => v !== null);
     const low = Math.min(...values), high = Math.max(...values);
-    const room = Math.max(high - low, 1e-3 * Math.max(Math.abs(high), 1e-6));
     const ends = series.flatMap((s) => (s.low ?? []).concat(s.high ?? [])).filter((v) => v !== null);
+    const spread = high > low ? high - low : Math.max(0, ...ends.map((v) => Math.abs(v - high)));
+    const room = Math.max(spread, 0.01 * Math.max(Math.abs(high), 1e-6));
     const least = Math.max(Math.min(low, ...ends), low - room);  // one wide interval must not
     const most = Math.min(Math.max(high, ...ends), high + room);  // flatten the rest
-    return least < most ? [least, most] : [low - room, high + room];
+    return most - least >= room ? [least, most] : [low - room, high + room];  // ticks must differ
   }
 
   // Replaces what a place shows. A chart has times, series of {name, colour, values, low, high},

@@ -4,9 +4,11 @@
   const EVERY = 3000;  // milliseconds between two requests
   const TOKEN = "banditsrl-token";
   const LISTED = 4;  // items of a list that are shown
+  const GUARDED = document.documentElement.dataset.tokens === "yes";
   const place = (id) => document.getElementById(id);
   const percent = (share) => `${(100 * share).toFixed(share && share < 0.1 ? 1 : 0)}%`;
   const count = (n) => Number(n).toLocaleString("en-GB");
+  const hue = (k) => `c${k % 7}${k % 14 < 7 ? "" : " again"}`;  // the eighth action is a paler first
   const clock = (seconds) => (seconds === null ? "" : charts.formatDate(seconds));
   let loop = new URLSearchParams(location.search).get("loop");
   let drawn = null;
@@ -41,6 +43,7 @@
   async function ask(path, query = {}) {
     const wanted = new URLSearchParams(loop === null ? query : { ...query, loop });
     const token = sessionStorage.getItem(TOKEN);
+    if (GUARDED && !token) throw new Denied("");  // a request without one would only be refused
     const headers = token ? { Authorization: `Bearer ${token}` } : {};
     let answer, document;
     try {
@@ -112,7 +115,7 @@
       ? "Certificates are withdrawn, so every decision explores as it needs to."
       : "Certified decisions are audited at random; the bound is what these audits have shown.";
     const rows = [
-      ["Largest loss per certified decision", number(trust.bound)],
+      ["Largest loss per certified decision", trust.informative ? number(trust.bound) : "not known yet"],
       ["The bound fails with probability at most", number(trust.level)],
       ["Certified decisions behind it", count(trust.n_certified)],
       ["Audited decisions behind it", count(trust.n_audits)],
@@ -151,7 +154,7 @@
       actions: {
         label: "Share of each action over time", times, end, marks: marks.filter((m) => m.kind === "alarm"),
         format: percent, range: [0, 1], stacked: true,
-        series: names.map((name, k) => ({ name, colour: `c${k % 7}`, values: bins.map((bin) => (bin.decisions === 0 ? null : bin.actions[name] ?? 0)) })),
+        series: names.map((name, k) => ({ name, colour: hue(k), values: bins.map((bin) => (bin.decisions === 0 ? null : bin.actions[name] ?? 0)) })),
       },
     };
   }

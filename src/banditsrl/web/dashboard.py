@@ -64,6 +64,8 @@ class DashboardFile:
         self.service = service
         self.media = file.media
         self.content = file.read()
+        if service.gate.tokens is not None:  # the page then asks for a token first of all
+            self.content = self.content.replace("<html ", '<html data-tokens="yes" ', 1)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""

@@ -18,7 +18,7 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from banditsrl.web.gate import Gate
-from banditsrl.web.limits import Limits, ThreadLimit, read_body
+from banditsrl.web.limits import Limits, ThreadLimit, check_headers, read_body
 from banditsrl.web.loops import Loops
 from banditsrl.web.metrics import Metrics
 from banditsrl.web.operations import Call, Operation
@@ -78,6 +78,7 @@ class Endpoint:
 
     async def _carry_out(self, operation: Operation, request: Request) -> Response:
         service = self.service
+        check_headers(request, service.limits)
         service.gate.check(request.headers, operation.scope)
         query = decode_query(operation, request)
         path = {name: decode_text(operation.path_types[name], name, text)

@@ -48,6 +48,16 @@ class Limits:
                 raise InvalidArgument(f"{field.name} must be positive, got {value}")
 
 
+def check_headers(request: Request, limits: Limits) -> None:
+    """Refuse headers that are too large; the protocol notices only those that come in pieces."""
+    scope = request.scope
+    size = len(scope.get("raw_path") or b"") + len(scope["query_string"])
+    size += sum(len(name) + len(value) for name, value in scope["headers"])
+    if size > limits.header_bytes:
+        sentence = f"The headers must have at most {limits.header_bytes:,} bytes."
+        raise Refusal(HTTPStatus.BAD_REQUEST, sentence, CLOSE)
+
+
 async def read_body(request: Request, limits: Limits) -> bytes:
     """Return the body of a request, or refuse one that is too large or comes too slowly."""
     declared = request.headers.get("content-length", "0")

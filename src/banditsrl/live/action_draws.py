@@ -1,8 +1,8 @@
-"""From which law is an action drawn? From the policy's, with a share for every available action.
+"""From which distribution is an action drawn? The policy's, mixed with even draws if uncertain.
 
 With audits, a certified round plays every available action with positive probability already (see
 `policies.watched`). Where the policy is not certain, many policies play one action for sure; the
-loop then plays an action drawn evenly in the same small share of the rounds. So every available
+loop then draws the action evenly in the same small share of the rounds. So every available
 action has positive probability in every round, and the log can be used to evaluate other policies.
 An audit rate that decreases ("c/t") leaves uncertain rounds as the policy plays them.
 """
@@ -16,10 +16,10 @@ from banditsrl.core.policy import Choice
 
 
 class DrawnAction(NamedTuple):
-    """An action, and the law that it was drawn from."""
+    """An action, and the distribution that it was drawn from."""
 
     slot: int
-    law: NDArray[np.float64]  # (n_slots,)
+    pmf: NDArray[np.float64]  # (n_slots,)
     explored: bool
 
 
@@ -39,19 +39,19 @@ def draw(
         share: Probability of an even draw where the policy is not certain.
         uniform: A uniform number in [0, 1), drawn independently of the choice.
     """
-    slot, law = int(choice.action), np.asarray(choice.pmf, dtype=np.float64)
+    slot, pmf = int(choice.action), np.asarray(choice.pmf, dtype=np.float64)
     certain = bool(choice.certified) or bool(choice.audited)
     if share > 0.0 and not certain:
-        law = (1.0 - share) * law + share * mask / mask.sum()
+        pmf = (1.0 - share) * pmf + share * mask / mask.sum()
         if uniform < share:
             available = np.flatnonzero(mask)
             slot = int(available[min(int(uniform / share * len(available)), len(available) - 1)])
     best = None if predicted is None else int(np.argmax(np.where(mask, predicted, -np.inf)))
-    return DrawnAction(slot, law, explored=not certain and slot != best)
+    return DrawnAction(slot, pmf, explored=not certain and slot != best)
 
 
 def play_baseline(slot: int, n_slots: int) -> DrawnAction:
     """Return an action that a baseline plays for sure."""
-    law = np.zeros(n_slots)
-    law[slot] = 1.0
-    return DrawnAction(slot, law, explored=False)
+    pmf = np.zeros(n_slots)
+    pmf[slot] = 1.0
+    return DrawnAction(slot, pmf, explored=False)

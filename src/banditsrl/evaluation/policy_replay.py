@@ -1,7 +1,7 @@
-"""Who ends the phases of a policy that is replayed? The life of a policy in a log, batch by batch.
+"""How is a policy replayed on a log? Batch by batch, with phases that end as in a run of its own.
 
-Phases end after so many *accepted* rounds, as they would in life, and `refresh` sees the history of
-these rounds only. Rows go through the compiled program in chunks of one size.
+A phase ends when enough rounds were *accepted*, and `refresh` sees the history of these rounds
+only. Rows go through the compiled program in chunks of one size.
 """
 
 from collections.abc import Iterator
@@ -20,8 +20,8 @@ from banditsrl.errors import InvalidArgument
 from banditsrl.evaluation.acceptance_rates import AcceptanceRate
 from banditsrl.evaluation.policy_targets import pad_masks
 from banditsrl.evaluation.replay_rounds import (
-    ReplayLife,
     ReplayRow,
+    ReplayState,
     SeenRows,
     Stretch,
     nothing_seen,
@@ -42,9 +42,9 @@ NEVER = np.iinfo(np.int32).max
 
 @dataclass
 class AcceptedRounds:
-    """The history of accepted rounds, which grows on the host and is handed over as a whole."""
+    """The history of accepted rounds, which is collected in NumPy and copied for the policy."""
 
-    capacity: int  # first room for so many rounds; later it doubles
+    capacity: int  # room at first, in rounds; it is doubled when it is full
     n: int = 0
     arrays: list[NDArray[Any]] = field(default_factory=list)
 
@@ -71,8 +71,8 @@ class AcceptedRounds:
         return History(contexts, actions, rewards, certified, n)
 
 
-class LogLife:
-    """A policy that lives through a log by rejection; `visit` takes the batches in their order.
+class PolicyReplay:
+    """The replay of one policy on a log by rejection; `visit` takes the batches in their order.
 
     Args:
         policy: Any policy whose contexts are vectors.
@@ -103,7 +103,7 @@ class LogLife:
         self._history = AcceptedRounds(max(capacity, 1))
 
     def visit(self, batch: LogBatch) -> Iterator[tuple[LogBatch, SeenRows]]:
-        """Go through the rounds of a batch, and yield what was found in some rows at a time."""
+        """Replay the rounds of a batch; yield them in chunks, with what was found in each."""
         check_propensities(batch)
         if not self._size:  # a small log does not fill a whole chunk
             wanted = 2 ** int(np.ceil(np.log2(max(len(batch.rows), 1))))
@@ -116,21 +116,21 @@ class LogLife:
     def _visit_chunk(self, batch: LogBatch) -> SeenRows:
         n = len(batch.rows)
         rows, start = self._fill(batch), nothing_seen(self._size, self._n_slots)
-        life = ReplayLife(self.state, np.asarray(self.n_accepted, np.int32), self._rate, start)  # type: ignore[arg-type]
+        replay = ReplayState(self.state, np.asarray(self.n_accepted, np.int32), self._rate, start)  # type: ignore[arg-type]
         first, learned = 0, 0
         while first < n:
             limit = self._next_end()
             ends = Stretch(*(np.asarray(v, dtype=np.int32) for v in (first, n, limit)))  # type: ignore[arg-type]
-            life, reached = replay_rows(self._parts, rows, life, ends, self._row_key)
-            first, self.n_accepted = int(reached), int(life.n)
+            replay, reached = replay_rows(self._parts, rows, replay, ends, self._row_key)
+            first, self.n_accepted = int(reached), int(replay.n)
             if self._keeps:
-                self._keep(batch, life.seen, slice(learned, first))
+                self._keep(batch, replay.seen, slice(learned, first))
                 learned = first
             if self.n_accepted == limit:
-                life = life._replace(state=self._refresh(life.state))
-        self.state, self._rate = life.state, life.rate
+                replay = replay._replace(state=self._refresh(replay.state))
+        self.state, self._rate = replay.state, replay.rate
         self._n_visited += n
-        return SeenRows(*(np.asarray(part)[:n] for part in life.seen))  # type: ignore[arg-type]
+        return SeenRows(*(np.asarray(part)[:n] for part in replay.seen))  # type: ignore[arg-type]
 
     def _fill(self, batch: LogBatch) -> ReplayRow:
         """Return the rows of a chunk; missing ones are filled up and never visited."""
