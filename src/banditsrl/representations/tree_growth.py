@@ -24,6 +24,9 @@ from jax import Array
 BLOCK = 128
 """Rows per step of a pass over rows; the number of steps depends on how many rows there are."""
 
+LANES = 4
+"""Sums are computed in vectors of so many numbers. Rows that end within one take twice as long."""
+
 
 CHANCE = 0.01
 """Probability with which the best question of a level passes for better than chance under noise."""
@@ -32,7 +35,7 @@ CHANCE = 0.01
 class RowTable(NamedTuple):
     """The rows of a fit in random order, P of them; those that do not exist have weight 0."""
 
-    columns: Array  # (m, P)
+    rows: Array  # (P, m) columns of each row
     actions: Array  # (P,) int32
     weight: Array  # (P,) float32
     counts: Array  # (P,) float32, weight of the rows that a row stands for
@@ -88,7 +91,7 @@ def make_table(
     values = jnp.where(valid[:, None], columns, jnp.inf)
     lowest = jnp.where(values > values.min(0), values, jnp.inf).min(0)
     return RowTable(
-        columns=values.T,
+        rows=values,
         actions=actions.astype(jnp.int32),
         weight=weight.astype(jnp.float32),
         counts=counts.astype(jnp.float32),
@@ -99,38 +102,59 @@ def make_table(
 
 
 class Sample(NamedTuple):
-    """The rows on which the questions of one tree are chosen, S of them."""
+    """The rows on which the questions of one tree are chosen, S of them.
 
-    parts: Array  # (S, 2 (K + 1)) weight, then weight times residual, where the answer is yes
+    Each has two parts: its weight, and its weight times its residual. Column k < K of a part is
+    zero where the answer to question k is no, column K holds all rows, and zeros follow.
+    """
+
+    parts: Array  # (S, 2, W)
     actions: Array  # (S,)
     n_blocks: Array  # () blocks that hold rows
     variance: Array  # () mean of the squared residuals; 1 if all are 0
 
 
 def draw_sample(
-    key: Array, table: RowTable, residuals: Array, *, n_rows: int, n_questions: int
+    key: Array, table: RowTable, residuals: Array, buffer: Array, *, n_questions: int
 ) -> tuple[Questions, Sample]:
-    """Return the random questions of one tree, and the rows that choose among them."""
+    """Return the random questions of one tree, and the rows that choose among them.
+
+    Args:
+        key: Decides which rows and questions are drawn.
+        table: The rows.
+        residuals: Their residuals, (P,).
+        buffer: Room for the parts of the sample, zeros or the parts of another sample of the table.
+        n_questions: Number K of questions.
+    """
     place_key, questions_key = jax.random.split(key)
     asked = draw_questions(questions_key, table, n_questions)
-    size = min(n_rows + -n_rows % BLOCK, len(residuals))
+    size, _, width = buffer.shape
     places = place_blocks(place_key, table, size)
     n_blocks = (jnp.minimum(table.n, size) + BLOCK - 1) // BLOCK
+    unused = (0, width - n_questions)
+    which = jnp.pad(asked.which, unused)  # (W,)
+    cuts = jnp.pad(asked.cuts, unused, constant_values=jnp.inf).at[n_questions].set(-jnp.inf)
 
     def answer(i: Array, parts: Array) -> Array:
         columns, weight, rest = (
-            jax.lax.dynamic_slice_in_dim(array, places[i], BLOCK, axis=-1)
-            for array in (table.columns, table.weight, residuals)
+            jax.lax.dynamic_slice_in_dim(array, places[i], BLOCK)
+            for array in (table.rows, table.weight, residuals)
         )
-        yes = columns[asked.which] >= asked.cuts[:, None]  # (K, BLOCK)
-        mass = jnp.concatenate([yes, jnp.ones((1, BLOCK), dtype=bool)]) * weight
-        block = jnp.concatenate([mass, mass * rest]).T
+        yes = columns[:, which] >= cuts  # (BLOCK, W)
+        mass = jnp.stack([weight, weight * rest], axis=1)  # (BLOCK, 2)
+        block = jnp.where(yes[:, None], mass[:, :, None], 0.0)
         return jax.lax.dynamic_update_slice_in_dim(parts, block, i * BLOCK, axis=0)
 
-    empty = jnp.zeros((size, 2 * (n_questions + 1)), dtype=jnp.float32)
-    parts = jax.lax.fori_loop(0, n_blocks, answer, empty)
+    parts = jax.lax.fori_loop(0, n_blocks, answer, buffer)
     actions = table.actions[(places[:, None] + jnp.arange(BLOCK)).ravel()]
-    return asked, Sample(parts, actions, n_blocks, _mean_square(parts))
+    return asked, Sample(parts, actions, n_blocks, _mean_square(parts[:, :, n_questions]))
+
+
+def empty_parts(table: RowTable, *, n_rows: int, n_questions: int) -> Array:
+    """Return room for the parts of a sample of at most `n_rows` rows, (S, 2, W)."""
+    size = min(n_rows + -n_rows % BLOCK, len(table.weight))
+    width = n_questions + 1
+    return jnp.zeros((size, 2, width + -width % LANES), dtype=jnp.float32)
 
 
 def place_blocks(key: Array, table: RowTable, size: int) -> Array:
@@ -155,16 +179,20 @@ class Level(NamedTuple):
     chance: Array  # () what the best of K questions would gain of noise at the most
 
 
-def choose_questions(sample: Sample, *, depth: int, n_actions: int, l2: float) -> Level:
+def choose_questions(
+    sample: Sample, *, depth: int, n_actions: int, n_questions: int, l2: float
+) -> Level:
     """Return the questions of one tree, (D,) in each field: on each level that of largest gain."""
+    n_cells = 2 ** (depth - 1) * n_actions
+    parts = sample.parts.reshape(len(sample.parts), -1)
 
     def add_level(d: Array, carry: tuple[Array, Level]) -> tuple[Array, Level]:
         leaf, levels = carry
         cells = leaf * n_actions + sample.actions
-        sums = sum_blocks(sample.parts, cells, 2 ** (depth - 1) * n_actions, sample.n_blocks)
-        level = _judge_best(sums, jnp.argmax(gains(sums, l2)), sample.variance, l2)
+        sums = sum_blocks(parts, cells, n_cells, sample.n_blocks)
+        level = _judge_best(_split(sums, n_questions), sample.variance, l2)
         levels = Level(*(old.at[d].set(new) for old, new in zip(levels, level, strict=True)))
-        return 2 * leaf + (sample.parts[:, level.question] > 0.0), levels
+        return 2 * leaf + (parts[:, level.question] > 0.0), levels
 
     nothing = jnp.zeros(depth, dtype=jnp.float32)
     empty = Level(nothing.astype(jnp.int32), nothing, nothing)
@@ -173,12 +201,28 @@ def choose_questions(sample: Sample, *, depth: int, n_actions: int, l2: float) -
     return found
 
 
-def _judge_best(sums: Array, best: Array, variance: Array, l2: float) -> Level:
-    """Return the level of the best question, from sums (cells, 2 (K + 1)); the last is all."""
-    mass, residuals = jnp.split(sums, 2, axis=1)
-    K = mass.shape[1] - 1
-    parts = mass[:, best], mass[:, K] - mass[:, best], mass[:, K]  # yes, no, all
-    gain = gains(sums, l2)[best] - (residuals[:, K] ** 2 / (parts[2] + l2)).sum()
+class CellSums(NamedTuple):
+    """Sums over the rows of each cell."""
+
+    mass: Array  # (cells, K) weight where the answer is yes
+    residuals: Array  # (cells, K) weight times residual where the answer is yes
+    all_mass: Array  # (cells,)
+    all_residuals: Array  # (cells,)
+
+
+def _split(sums: Array, n_questions: int) -> CellSums:
+    """Return the sums (cells, 2 W) of both parts, question by question and of all rows."""
+    mass, residuals = jnp.split(sums, 2, axis=1)  # (cells, W)
+    K = n_questions
+    return CellSums(mass[:, :K], residuals[:, :K], mass[:, K], residuals[:, K])
+
+
+def _judge_best(sums: CellSums, variance: Array, l2: float) -> Level:
+    """Return the level of the question of largest gain."""
+    found = gains(sums, l2)
+    best, K = jnp.argmax(found), len(found)
+    parts = sums.mass[:, best], sums.all_mass - sums.mass[:, best], sums.all_mass  # yes, no, all
+    gain = found[best] - (sums.all_residuals**2 / (parts[2] + l2)).sum()
     yes, no, both = ((part / (part + l2)).sum() for part in parts)  # free values, shrunk by l2
     free, x = jnp.maximum(yes + no - both, 0.0), jnp.log(K / CHANCE)
     chance = free + 2.0 * jnp.sqrt(free * x) + 2.0 * x
@@ -186,9 +230,8 @@ def _judge_best(sums: Array, best: Array, variance: Array, l2: float) -> Level:
 
 
 def _mean_square(parts: Array) -> Array:
-    """Return the mean of the squared residuals of the rows in parts (S, 2 (K + 1))."""
-    weight, weighted = jnp.split(parts, 2, axis=1)
-    weight, weighted = weight[:, -1], weighted[:, -1]
+    """Return the mean of the squared residuals of rows from their two parts (S, 2)."""
+    weight, weighted = parts[:, 0], parts[:, 1]
     squares = (weighted**2 / jnp.where(weight > 0.0, weight, 1.0)).sum()
     return jnp.where(squares > 0.0, squares / weight.sum(), 1.0)
 
@@ -200,13 +243,13 @@ def draw_questions(key: Array, table: RowTable, n_questions: int) -> Questions:
     value. This also gives rare flags their chance.
     """
     columns_key, rows_key = jax.random.split(key)
-    m = len(table.columns)
+    m = table.rows.shape[1]
     shape = -(-n_questions // m), m
     orders = jnp.argsort(jax.random.uniform(columns_key, shape, jnp.float32), axis=1)
     which = orders.ravel()[:n_questions].astype(jnp.int32)
     n = jnp.maximum(table.n, 1).astype(jnp.int32)
     rows = jax.random.randint(rows_key, (n_questions,), 0, n, jnp.int32)
-    return Questions(which, jnp.maximum(table.columns[which, rows], table.lowest[which]))
+    return Questions(which, jnp.maximum(table.rows[rows, which], table.lowest[which]))
 
 
 def sum_blocks(parts: Array, cells: Array, n_cells: int, n_blocks: Array) -> Array:
@@ -222,20 +265,20 @@ def sum_blocks(parts: Array, cells: Array, n_cells: int, n_blocks: Array) -> Arr
     return sums
 
 
-def gains(sums: Array, l2: float) -> Array:
-    """Return the gain of every question, (K,), from sums (cells, 2 (K + 1)); the last is all."""
-    mass, residuals = jnp.split(sums, 2, axis=1)  # (cells, K + 1)
-    right = residuals[:, :-1] ** 2 / (mass[:, :-1] + l2)
-    left = (residuals[:, -1:] - residuals[:, :-1]) ** 2 / (mass[:, -1:] - mass[:, :-1] + l2)
+def gains(sums: CellSums, l2: float) -> Array:
+    """Return the gain of every question, (K,)."""
+    no, no_mass = sums.all_residuals[:, None] - sums.residuals, sums.all_mass[:, None] - sums.mass
+    right = sums.residuals**2 / (sums.mass + l2)
+    left = no**2 / (no_mass + l2)
     return (right + left).sum(0)
 
 
-def read_leaves(columns: Array, which: Array, cuts: Array) -> Array:
-    """Return the leaf of each row of columns (m, P) in one tree, (P,)."""
+def read_leaves(rows: Array, which: Array, cuts: Array) -> Array:
+    """Return the leaf of each row (P, m) in one tree, (P,)."""
 
     def add_bit(d: Array, leaf: Array) -> Array:
-        return 2 * leaf + (columns[which[d]] >= cuts[d])
+        return 2 * leaf + (rows[:, which[d]] >= cuts[d])
 
-    start = jnp.zeros(columns.shape[1], dtype=jnp.int32)
+    start = jnp.zeros(len(rows), dtype=jnp.int32)
     leaf: Array = jax.lax.fori_loop(0, len(which), add_bit, start)
     return leaf

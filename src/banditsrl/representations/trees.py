@@ -39,6 +39,7 @@ from banditsrl.representations.tree_growth import (
     choose_questions,
     draw_rows,
     draw_sample,
+    empty_parts,
     make_table,
     pad_rows,
     read_leaves,
@@ -177,20 +178,24 @@ class Trees(eqx.Module):
         """Return trees for targets (P,) of mean 0 and variance 1."""
         base = self._shrink(self._sum_cells(table, jnp.zeros_like(table.actions), targets, 1)[0])
 
-        def add_tree(residuals: Array, tree_key: Array) -> tuple[Array, tuple[Array, ...]]:
-            which, cuts, levels = self._choose(tree_key, table, residuals)
-            leaf = read_leaves(table.columns, which, cuts)
+        def add_tree(
+            carry: tuple[Array, Array], tree_key: Array
+        ) -> tuple[tuple[Array, Array], tuple[Array, ...]]:
+            residuals, buffer = carry
+            which, cuts, levels, buffer = self._choose(tree_key, table, residuals, buffer)
+            leaf = read_leaves(table.rows, which, cuts)
             sums = self._sum_cells(table, leaf, residuals, 2**self.depth)  # (2^D, A, 3)
             values, masses = self.rate * self._shrink(sums), sums[..., 2]
             found = jnp.arange(self.depth) <= _last_true(levels.gain > levels.chance)
             alike = self._merge_leaves(masses, found.sum())
             explained = (found * levels.gain).sum(), levels.chance[0]
             tree = which, cuts, values, masses, alike, *explained
-            return residuals - values[leaf, table.actions], tree
+            return (residuals - values[leaf, table.actions], buffer), tree
 
         residuals = targets - base[table.actions]
         keys = jax.random.split(key, self.n_trees)
-        _, (*tree, gain, chance) = jax.lax.scan(add_tree, residuals, keys)
+        buffer = empty_parts(table, n_rows=self.n_rows_of_tree, n_questions=self.n_questions)
+        _, (*tree, gain, chance) = jax.lax.scan(add_tree, (residuals, buffer), keys)
         which, cuts, values, masses, alike = tree
         shares = gain / (gain.sum() + chance.mean())
         return TreeWeights(which, cuts, values, base, masses, alike, shares)
@@ -205,12 +210,15 @@ class Trees(eqx.Module):
         """Return the values of cells from their weights and sums of residuals (..., 3)."""
         return sums[..., 1] / (sums[..., 0] + self.l2)
 
-    def _choose(self, key: Array, table: RowTable, residuals: Array) -> tuple[Array, Array, Level]:
-        """Return the columns (D,) and cuts (D,) of the questions of one tree, and their gains."""
-        sizes = {"n_rows": self.n_rows_of_tree, "n_questions": self.n_questions}
-        asked, sample = draw_sample(key, table, residuals, **sizes)
-        levels = choose_questions(sample, depth=self.depth, n_actions=self.n_actions, l2=self.l2)
-        return asked.which[levels.question], asked.cuts[levels.question], levels
+    def _choose(
+        self, key: Array, table: RowTable, residuals: Array, buffer: Array
+    ) -> tuple[Array, Array, Level, Array]:
+        """Return the columns (D,) and cuts (D,) of one tree, its levels, and the used buffer."""
+        K = self.n_questions
+        asked, sample = draw_sample(key, table, residuals, buffer, n_questions=K)
+        sizes = {"depth": self.depth, "n_actions": self.n_actions, "n_questions": K}
+        levels = choose_questions(sample, **sizes, l2=self.l2)
+        return asked.which[levels.question], asked.cuts[levels.question], levels, sample.parts
 
     def _sum_cells(self, table: RowTable, leaf: Array, residuals: Array, n_leaves: int) -> Array:
         """Return weight, sum of residuals, and count of every leaf and action, (n_leaves, A, 3)."""
