@@ -115,25 +115,22 @@ class Sample(NamedTuple):
 
 
 def draw_sample(
-    key: Array, table: RowTable, residuals: Array, buffer: Array, *, n_questions: int
-) -> tuple[Questions, Sample]:
-    """Return the random questions of one tree, and the rows that choose among them.
+    key: Array, table: RowTable, residuals: Array, asked: Questions, buffer: Array
+) -> Sample:
+    """Return the rows that choose among the questions of one tree.
 
     Args:
-        key: Decides which rows and questions are drawn.
+        key: Decides which rows are drawn.
         table: The rows.
         residuals: Their residuals, (P,).
+        asked: The K questions.
         buffer: Room for the parts of the sample, zeros or the parts of another sample of the table.
-        n_questions: Number K of questions.
     """
-    place_key, questions_key = jax.random.split(key)
-    asked = draw_questions(questions_key, table, n_questions)
-    size, _, width = buffer.shape
-    places = place_blocks(place_key, table, size)
+    K, (size, _, width) = len(asked.which), buffer.shape
+    places = place_blocks(key, table, size)
     n_blocks = (jnp.minimum(table.n, size) + BLOCK - 1) // BLOCK
-    unused = (0, width - n_questions)
-    which = jnp.pad(asked.which, unused)  # (W,)
-    cuts = jnp.pad(asked.cuts, unused, constant_values=jnp.inf).at[n_questions].set(-jnp.inf)
+    which = jnp.pad(asked.which, (0, width - K))  # (W,)
+    cuts = jnp.pad(asked.cuts, (0, width - K), constant_values=jnp.inf).at[K].set(-jnp.inf)
 
     def answer(i: Array, parts: Array) -> Array:
         columns, weight, rest = (
@@ -147,7 +144,7 @@ def draw_sample(
 
     parts = jax.lax.fori_loop(0, n_blocks, answer, buffer)
     actions = table.actions[(places[:, None] + jnp.arange(BLOCK)).ravel()]
-    return asked, Sample(parts, actions, n_blocks, _mean_square(parts[:, :, n_questions]))
+    return Sample(parts, actions, n_blocks, _mean_square(parts[:, :, K]))
 
 
 def empty_parts(table: RowTable, *, n_rows: int, n_questions: int) -> Array:

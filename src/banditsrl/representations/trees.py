@@ -35,8 +35,11 @@ from banditsrl.numerics.precision import in_float64
 from banditsrl.representations.tree_growth import (
     BLOCK,
     Level,
+    Questions,
     RowTable,
+    Sample,
     choose_questions,
+    draw_questions,
     draw_rows,
     draw_sample,
     empty_parts,
@@ -179,10 +182,11 @@ class Trees(eqx.Module):
         base = self._shrink(self._sum_cells(table, jnp.zeros_like(table.actions), targets, 1)[0])
 
         def add_tree(
-            carry: tuple[Array, Array], tree_key: Array
+            carry: tuple[Array, Array], drawn: tuple[Array, Questions]
         ) -> tuple[tuple[Array, Array], tuple[Array, ...]]:
             residuals, buffer = carry
-            which, cuts, levels, buffer = self._choose(tree_key, table, residuals, buffer)
+            sample = draw_sample(drawn[0], table, residuals, drawn[1], buffer)
+            which, cuts, levels = self._choose(drawn[1], sample)
             leaf = read_leaves(table.rows, which, cuts)
             sums = self._sum_cells(table, leaf, residuals, 2**self.depth)  # (2^D, A, 3)
             values, masses = self.rate * self._shrink(sums), sums[..., 2]
@@ -190,12 +194,13 @@ class Trees(eqx.Module):
             alike = self._merge_leaves(masses, found.sum())
             explained = (found * levels.gain).sum(), levels.chance[0]
             tree = which, cuts, values, masses, alike, *explained
-            return (residuals - values[leaf, table.actions], buffer), tree
+            return (residuals - values[leaf, table.actions], sample.parts), tree
 
         residuals = targets - base[table.actions]
-        keys = jax.random.split(key, self.n_trees)
+        keys = jax.vmap(jax.random.split)(jax.random.split(key, self.n_trees))  # (T, 2)
+        asked = jax.vmap(lambda one: draw_questions(one, table, self.n_questions))(keys[:, 1])
         buffer = empty_parts(table, n_rows=self.n_rows_of_tree, n_questions=self.n_questions)
-        _, (*tree, gain, chance) = jax.lax.scan(add_tree, (residuals, buffer), keys)
+        _, (*tree, gain, chance) = jax.lax.scan(add_tree, (residuals, buffer), (keys[:, 0], asked))
         which, cuts, values, masses, alike = tree
         shares = gain / (gain.sum() + chance.mean())
         return TreeWeights(which, cuts, values, base, masses, alike, shares)
@@ -210,15 +215,11 @@ class Trees(eqx.Module):
         """Return the values of cells from their weights and sums of residuals (..., 3)."""
         return sums[..., 1] / (sums[..., 0] + self.l2)
 
-    def _choose(
-        self, key: Array, table: RowTable, residuals: Array, buffer: Array
-    ) -> tuple[Array, Array, Level, Array]:
-        """Return the columns (D,) and cuts (D,) of one tree, its levels, and the used buffer."""
-        K = self.n_questions
-        asked, sample = draw_sample(key, table, residuals, buffer, n_questions=K)
-        sizes = {"depth": self.depth, "n_actions": self.n_actions, "n_questions": K}
+    def _choose(self, asked: Questions, sample: Sample) -> tuple[Array, Array, Level]:
+        """Return the columns (D,) and cuts (D,) of the questions of one tree, and its levels."""
+        sizes = {"depth": self.depth, "n_actions": self.n_actions, "n_questions": self.n_questions}
         levels = choose_questions(sample, **sizes, l2=self.l2)
-        return asked.which[levels.question], asked.cuts[levels.question], levels, sample.parts
+        return asked.which[levels.question], asked.cuts[levels.question], levels
 
     def _sum_cells(self, table: RowTable, leaf: Array, residuals: Array, n_leaves: int) -> Array:
         """Return weight, sum of residuals, and count of every leaf and action, (n_leaves, A, 3)."""
