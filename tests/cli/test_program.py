@@ -30,6 +30,19 @@ def test_the_version_is_printed(
 
 
 @pytest.mark.parametrize(
+    ("arguments", "status", "said"),
+    [
+        (["--version"], 0, f"banditsrl {banditsrl.__version__}"),
+        (["rum"], 2, "error: No such command 'rum'. Did you mean 'run'?"),
+    ],
+)
+def test_the_package_runs_as_a_module(arguments: list[str], status: int, said: str) -> None:
+    words = [sys.executable, "-m", "banditsrl", *arguments]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)  # noqa: S603
+    assert (done.returncode, (done.stdout + done.stderr).strip()) == (status, said)
+
+
+@pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
         (["rum"], "error: No such command 'rum'. Did you mean 'run'?"),
