@@ -158,6 +158,7 @@ def draw_baselines(runs: Any, ink: Any) -> Any:
         axis.set(xlabel="regret at 10,000 steps", title=problem)
         axis.set_yticks(range(len(labels)), labels)
         axis.invert_yaxis()
+        axis.locator_params(axis="x", nbins=5)
     return add_caption(
         canvas, f"preset paper; mean of {N_SEEDS} seeds; {BAND.replace('band', 'whiskers')}"
     )
