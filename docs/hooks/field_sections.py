@@ -58,6 +58,9 @@ def list_classes(module: griffe.Module) -> Iterator[griffe.Class]:
 
 def describe_module(found: griffe.Class, fields: tuple[dataclasses.Field[Any], ...]) -> None:
     """Add parameters and the help of settings to a class."""
+    for member in found.members.values():
+        if isinstance(member, griffe.Attribute) and str(member.annotation).startswith("AbstractVar["):
+            member.annotation = member.annotation.slice  # what a subclass must set has a plain type
     written = found.members.get("__init__")
     own = written.parameters if isinstance(written, griffe.Function) else ()
     parameters = {each.name: each for each in own if each.kind not in VARIADIC}
