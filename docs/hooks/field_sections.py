@@ -28,6 +28,9 @@ FORMULA = re.compile(r"[|^_]")
 """Signs of a formula in a comment, which is shown as code."""
 
 
+ABSTRACT = "AbstractVar["
+"""What is around the type of a field that a subclass must set."""
+
 NOTHING = "\u00a0"
 """What is shown of a field whose name says it all."""
 
@@ -59,8 +62,8 @@ def list_classes(module: griffe.Module) -> Iterator[griffe.Class]:
 def describe_module(found: griffe.Class, fields: tuple[dataclasses.Field[Any], ...]) -> None:
     """Add parameters and the help of settings to a class."""
     for member in found.members.values():
-        if isinstance(member, griffe.Attribute) and str(member.annotation).startswith("AbstractVar["):
-            member.annotation = member.annotation.slice  # what a subclass must set has a plain type
+        if isinstance(member, griffe.Attribute) and f"{member.annotation}".startswith(ABSTRACT):
+            member.annotation = member.annotation.slice
     written = found.members.get("__init__")
     own = written.parameters if isinstance(written, griffe.Function) else ()
     parameters = {each.name: each for each in own if each.kind not in VARIADIC}
