@@ -12,7 +12,6 @@ from collections.abc import Iterator
 from importlib import import_module
 from typing import Any
 
-import equinox as eqx
 import griffe
 
 from banditsrl.core.settings import parse_arguments
@@ -41,19 +40,20 @@ class FieldSections(griffe.Extension):
     def on_package(self, *, pkg: griffe.Module, **_: Any) -> None:
         """Look at all classes of the package."""
         for found in list_classes(pkg):
-            cls = getattr(import_module(found.module.path), found.name)
+            bases = {str(base) for each in (found, *found.mro()) for base in each.bases}
             if found.docstring is None:
                 continue
-            if issubclass(cls, eqx.Module):
+            if "eqx.Module" in bases:  # only these are imported: some other files need extras
+                cls = getattr(import_module(found.module.path), found.name)
                 describe_module(found, dataclasses.fields(cls))
-            elif issubclass(cls, tuple) and "Attributes:" not in found.docstring.value:
+            elif "NamedTuple" in bases and "Attributes:" not in found.docstring.value:
                 add_lines(found.docstring, "Attributes", list(read_comments(found)))
 
 
 def list_classes(module: griffe.Module) -> Iterator[griffe.Class]:
-    """Yield the public classes of a package; those of the integrations need packages of others."""
+    """Yield the public classes of a package."""
     for member in module.members.values():
-        if isinstance(member, griffe.Module) and member.name != "integrations":
+        if isinstance(member, griffe.Module):
             yield from list_classes(member)
         elif isinstance(member, griffe.Class) and not member.name.startswith("_"):
             yield member
