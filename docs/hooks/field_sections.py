@@ -62,7 +62,7 @@ def list_classes(module: griffe.Module) -> Iterator[griffe.Class]:
 def describe_module(found: griffe.Class, fields: tuple[dataclasses.Field[Any], ...]) -> None:
     """Add parameters and the help of settings to a class."""
     for member in found.members.values():
-        if isinstance(member, griffe.Attribute) and f"{member.annotation}".startswith(ABSTRACT):
+        if isinstance(member, griffe.Attribute) and ABSTRACT in str(member.annotation):
             member.annotation = member.annotation.slice
     written = found.members.get("__init__")
     own = written.parameters if isinstance(written, griffe.Function) else ()
