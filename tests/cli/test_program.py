@@ -75,6 +75,14 @@ def test_h_is_short_for_help(
     assert "Run one policy on one problem" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("words", [[], ["run"], ["loop"], ["loop", "show"], ["token", "new"]])
+def test_help_shows_no_type_for_options_without_a_value(words: list[str]) -> None:
+    done = CliRunner().invoke(commands.app, [*words, "--help"])
+    assert done.exit_code == 0
+    assert "--help" in done.output
+    assert "bool" not in done.output.lower()
+
+
 @pytest.mark.parametrize("words", [[], ["loop"]])
 def test_without_a_command_there_is_help_and_no_error_sentence(
     words: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
