@@ -4,7 +4,8 @@
 
 Writes README.md and trust.png next to the results, or LABEL.md and LABEL.png if the label is not
 that of the default policy. Only seeds from 1000 on are shown if there are
-any. A regret ratio compares the seeds that both runs have.
+any. A regret ratio compares the seeds that both runs have. The picture in the documentation is
+drawn by `python docs/figures/make.py trust`.
 """
 
 import argparse
@@ -54,10 +55,15 @@ def write_page(folder: Path, label: str, *, rounds: int) -> None:
         return
     is_default = label == DEFAULT_LABEL
     page, picture = ("README.md", "trust.png") if is_default else (f"{label}.md", f"{label}.png")
-    draw(lines, folder / picture, title=f"{label}, {rounds:,} rounds")
+    draw(lines, title=name_run(label, rounds)).savefig(folder / picture, dpi=130)
     text = describe(lines, label, rounds, picture) + describe_swaps(folder, label, rounds)
     (folder / page).write_text(text)
     print(f"{folder / page}: {count_kept(lines)}")
+
+
+def name_run(label: str, rounds: int) -> str:
+    """Return the title of the picture."""
+    return f"{label}, {rounds:,} rounds"
 
 
 def fresh_label(label: str) -> str:

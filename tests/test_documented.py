@@ -6,12 +6,15 @@ import inspect
 import pkgutil
 import re
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import pytest
 from documents import PAGES, ROOT
+from typer.testing import CliRunner
 
 import banditsrl
+from banditsrl.cli.commands import app
 from banditsrl.core.policy import Policy
 from banditsrl.experiments.figure_catalogue import FIGURES
 from banditsrl.policies import POLICIES, PRESETS
@@ -123,6 +126,22 @@ def test_every_policy_figure_and_problem_is_mentioned() -> None:
             assert f"`{name}`" in text, name
     headings = re.findall(r"^## ([\w-]+)$", (ROOT / "docs/reproducing.md").read_text(), re.M)
     assert headings == list(FIGURES)
+
+
+@pytest.mark.parametrize("name", [name for name in FIGURES if name.startswith(("ab", "wheel"))])
+def test_the_page_on_reproducing_knows_how_many_runs_a_figure_has(
+    name: str, tmp_path: Path
+) -> None:
+    page = (ROOT / "docs" / "reproducing.md").read_text()
+    section = " ".join(page.partition(f"\n## {name}\n")[2].partition("\n## ")[0].split())
+    told = re.search(
+        r"`quick` the command starts ([\d,]+) runs .* there are ([\d,]+) runs", section
+    )
+    assert told is not None
+    for scale, n_runs in zip(("quick", "full"), told.groups(), strict=True):
+        words = ["reproduce", name, "--scale", scale, "--dry-run", "--out", str(tmp_path / scale)]
+        done = CliRunner().invoke(app, words)
+        assert f" {n_runs} runs, 0 already done" in done.output
 
 
 def test_the_page_on_extending_lists_every_member_of_a_policy() -> None:

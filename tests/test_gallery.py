@@ -2,6 +2,7 @@
 
 import importlib
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -55,6 +56,32 @@ def _is_run_of(label: str, policy: str) -> bool:
     return label.lower().replace("ε-", "e") == policy
 
 
-def test_the_trust_picture_is_the_stored_one() -> None:
-    stored = ROOT / "benchmarks" / "results" / "trust" / "trust.png"
-    assert (ROOT / "docs" / "images" / "trust.png").read_bytes() == stored.read_bytes()
+@pytest.mark.parametrize("suffix", ["", "-dark", "-narrow", "-narrow-dark"])
+def test_the_trust_picture_is_drawn_from_what_is_stored(suffix: str) -> None:
+    page = (ROOT / "benchmarks" / "results" / "trust" / "README.md").read_text()
+    (kept,) = (line for line in page.splitlines() if line.startswith("In short: "))
+    picture = (ROOT / "docs" / "images" / f"trust{suffix}.svg").read_text()
+    words = "run `python docs/figures/make.py trust` after a measurement"
+    assert f"<dc:description>{kept.removeprefix('In short: ')}</dc:description>" in picture, words
+
+
+@pytest.mark.parametrize("narrow", [False, True])
+def test_dots_beyond_a_limit_have_the_other_colour(narrow: bool) -> None:
+    page, picture = (importlib.import_module(f"trust_{name}") for name in ("page", "picture"))
+    lines = page.read_lines(ROOT / "benchmarks" / "results" / "trust", "banditsrl-auto", 10_000)
+    look = picture.Look(good="#000001", bad="#000002", narrow=narrow)
+    panels = picture.draw(lines, title="", look=look).axes
+    found = [
+        sum(len(dots.get_offsets()) for dots in panel.collections if _is_beyond(dots, size=26))
+        for panel in (panels[0], panels[2])
+    ]
+    assert found == [
+        sum(line.loss is not None and line.loss > 0.01 for line in lines),
+        sum(line.ratio is not None and line.ratio > 1.1 for line in lines),
+    ]
+    assert found[0]
+
+
+def _is_beyond(dots: Any, *, size: int) -> bool:
+    """Return whether dots are large and have the colour #000002."""
+    return dots.get_sizes()[0] == size and round(255 * dots.get_facecolor()[0][2]) == 2

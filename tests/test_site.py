@@ -1,16 +1,21 @@
 """Is the built site complete? It fetches nothing from a network, and every link has a target."""
 
+import dataclasses
 import importlib.util
 import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from html import unescape
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 from urllib.parse import unquote, urldefrag
 
 import pytest
 from documents import ROOT
+
+import banditsrl
 
 TOOLS = ("mkdocs", "material", "mkdocstrings", "latex2mathml")
 
@@ -111,6 +116,33 @@ def test_examples_of_the_reference_are_code(site: Path) -> None:
     example = "import banditsrl"
     assert example in re.sub(r"<[^>]*>", "", text)
     assert example not in re.sub(r"<[^>]*>", "", prose)
+
+
+def read_rows(site: Path, cls: type) -> dict[str, list[str]]:
+    """Return the cells of the first table of a class in the reference, by their first cell."""
+    text = (site / "api.html").read_text()
+    section = text.partition(f'id="{cls.__module__}.{cls.__qualname__}"')[2]
+    table = section.partition("<tbody>")[2].partition("</tbody>")[0]
+    rows = [re.findall(r"<td>(.*?)</td>", row, re.DOTALL) for row in table.split("</tr>")]
+    plain = [[unescape(re.sub(r"<[^>]+>", "", cell)).strip() for cell in row] for row in rows]
+    return {row[0]: row[1:] for row in plain if row}
+
+
+@pytest.mark.parametrize("cls", [banditsrl.LinUCB, banditsrl.GLRT, banditsrl.Training])
+def test_the_reference_has_every_setting_with_its_default(site: Path, cls: type) -> None:
+    rows = read_rows(site, cls)
+    fields = [field for field in dataclasses.fields(cls) if "help" in field.metadata]
+    assert fields
+    for field in fields:
+        kind, meaning, default = rows[field.name]
+        assert kind
+        assert meaning
+        assert default == repr(field.default)
+
+
+@pytest.mark.parametrize("cls", [banditsrl.Choice, banditsrl.History, banditsrl.Evidence])
+def test_the_reference_has_every_field_of_a_tuple(site: Path, cls: Any) -> None:
+    assert list(read_rows(site, cls)) == list(cls._fields)
 
 
 def test_every_formula_is_rendered(pages: dict[Path, Page]) -> None:

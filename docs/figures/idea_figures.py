@@ -155,7 +155,7 @@ def draw_certificates(data: Any, ink: Any) -> Any:
     axis.fill_between(rounds, 0, top, where=passed, color=ink.lines[2], alpha=0.15, lw=0)
     axis.plot([], [], color=ink.lines[2], lw=6, alpha=0.3, label="certified")
     axis.set(xlabel="round", xlim=(1, 1_000), ylim=(0, top), title="the test of one context")
-    axis.legend(fontsize=7, loc="upper left")
+    axis.legend(fontsize=7, loc="lower right")
     return add_caption(canvas, "glrt-egreedy on vardim-realizable, one run")
 
 

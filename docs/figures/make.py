@@ -4,8 +4,8 @@
     python docs/figures/make.py glrt trees # some of them
 
 Each picture is written four times to docs/images: for light and for dark pages, wide and narrow. On
-a phone the narrow one is shown, with one panel below the other. A picture is computed once;
-`idea_figures`, `regret_figures` and `stored_figures` hold its functions.
+a phone the narrow one is shown, most often with one panel below the other. A picture is computed
+once; `idea_figures`, `regret_figures` and `stored_figures` hold its functions.
 """
 
 import argparse
@@ -72,7 +72,9 @@ def write_figure(name: str) -> None:
             canvas = draw(data, ink)
             for axis in canvas.axes:
                 separate_thousands(axis)
-            canvas.savefig(IMAGES / f"{name}{ink.suffix}.svg", metadata={"Date": None})
+            words = {"Description": canvas.get_label()} if canvas.get_label() else {}
+            path = IMAGES / f"{name}{ink.suffix}.svg"
+            canvas.savefig(path, metadata={"Date": None, **words})
     print(name, flush=True)
 
 

@@ -87,6 +87,8 @@ def draw_compared(comparison: Any, ink: Any) -> Any:
     canvas = comparison.plot().figure
     if ink.narrow:
         canvas.set_size_inches(PHONE_WIDTH, 3.7)
+        foot = canvas.axes[-1]
+        foot.set_xlabel(foot.get_xlabel().replace("; ", ";\n"))
     colours = dict(zip(LIGHT, ink.lines, strict=True))
     for axis in canvas.axes:
         for line in axis.lines:

@@ -17,9 +17,14 @@ BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 RESULTS = BENCHMARKS / "results"
 sys.path.insert(0, str(BENCHMARKS))  # the scripts that wrote the results also read them
 from paper_curves import BASES, MIN_SEEDS, Curve, read_figure, read_long_runs  # noqa: E402
+from trust_page import DEFAULT_LABEL, Line, count_kept, name_run, read_lines  # noqa: E402
+from trust_picture import Look, draw  # noqa: E402
 
 N_SEEDS = 20
 """Number of seeds of the network policies at 10,000 steps."""
+
+TRUST_ROUNDS = 10_000
+"""Number of rounds of the situations with known truth."""
 
 
 def read_vardim() -> list[Curve]:
@@ -153,6 +158,7 @@ def draw_baselines(runs: Any, ink: Any) -> Any:
         axis.set(xlabel="regret at 10,000 steps", title=problem)
         axis.set_yticks(range(len(labels)), labels)
         axis.invert_yaxis()
+        axis.locator_params(axis="x", nbins=5)
     return add_caption(
         canvas, f"preset paper; mean of {N_SEEDS} seeds; {BAND.replace('band', 'whiskers')}"
     )
@@ -187,6 +193,19 @@ def draw_watched(found: Any, ink: Any) -> Any:
     return add_caption(canvas, "10 seeds (thin) and their mean; glrt-linucb")
 
 
+def read_trust() -> list[Line]:
+    """Return what `banditsrl-auto` certified in each family of situations."""
+    return read_lines(RESULTS / "trust", DEFAULT_LABEL, TRUST_ROUNDS)
+
+
+def draw_trust(lines: list[Line], ink: Any) -> Any:
+    """Draw the limits of the certificates; the picture says in its description what was kept."""
+    look = Look(*ink.lines[:2], grey=ink.lines[-1], narrow=ink.narrow)
+    canvas = draw(lines, title=name_run(DEFAULT_LABEL, TRUST_ROUNDS), look=look)
+    canvas.set_label(count_kept(lines))
+    return canvas
+
+
 FIGURES = {
     "vardim": (read_vardim, draw_panels),
     "vardim-weak-losses": (read_weak_losses, draw_panels),
@@ -195,4 +214,5 @@ FIGURES = {
     "nonlinear": (read_long_runs, draw_nonlinear),
     "baselines": (read_networks, draw_baselines),
     "watched": (play_change, draw_watched),
+    "trust": (read_trust, draw_trust),
 }

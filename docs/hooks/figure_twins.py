@@ -15,7 +15,7 @@ IMAGE = re.compile(r'<img alt="([^"]*)" src="([^"#]+)\.(svg|png)"([^>]*)>')
 WIDTH = re.compile(r'viewBox="0 0 ([\d.]+) ')
 WIDE = 500
 """Pictures with one panel are narrower, in points."""
-WIDE_PNG = ("trust", "log-to-loop-1")
+WIDE_PNG = ("log-to-loop-1",)
 """Pictures of pixels do not tell how large their text is."""
 PHONE = "(max-width: 44.9375em)"
 """The width at which the theme and docs/css/banditsrl.css change to the layout of a phone."""

@@ -11,7 +11,7 @@ from typing import Any
 TABLE = re.compile(r"<table>(.*?)</table>", re.DOTALL)
 ROW = re.compile(r"<tr>(.*?)</tr>", re.DOTALL)
 CELL = re.compile(r"<(t[hd])([^>]*)>(.*?)</\1>", re.DOTALL)
-STACKED = ((3, 40), (6, 20))
+STACKED = ((3, 40), (6, 20), (8, 1))
 """A table of so many columns with a cell of so many characters is stacked."""
 
 

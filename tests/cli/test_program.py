@@ -30,6 +30,19 @@ def test_the_version_is_printed(
 
 
 @pytest.mark.parametrize(
+    ("arguments", "status", "said"),
+    [
+        (["--version"], 0, f"banditsrl {banditsrl.__version__}"),
+        (["rum"], 2, "error: No such command 'rum'. Did you mean 'run'?"),
+    ],
+)
+def test_the_package_runs_as_a_module(arguments: list[str], status: int, said: str) -> None:
+    words = [sys.executable, "-m", "banditsrl", *arguments]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)  # noqa: S603
+    assert (done.returncode, (done.stdout + done.stderr).strip()) == (status, said)
+
+
+@pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
         (["rum"], "error: No such command 'rum'. Did you mean 'run'?"),
@@ -60,6 +73,14 @@ def test_h_is_short_for_help(
 ) -> None:
     assert run(monkeypatch, "run", "-h") == 0
     assert "Run one policy on one problem" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("words", [[], ["run"], ["loop"], ["loop", "show"], ["token", "new"]])
+def test_help_shows_no_type_for_options_without_a_value(words: list[str]) -> None:
+    done = CliRunner().invoke(commands.app, [*words, "--help"])
+    assert done.exit_code == 0
+    assert "--help" in done.output
+    assert "bool" not in done.output.lower()
 
 
 @pytest.mark.parametrize("words", [[], ["loop"]])

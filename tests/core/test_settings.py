@@ -41,3 +41,26 @@ def test_an_outside_subclass_inherits_the_list() -> None:
 
     assert "ucb_scale = 1.0: " in read_help(Mine)
     assert Mine().ucb_scale == 1.0
+
+
+RECORDS = [banditsrl.Result, banditsrl.Theory, banditsrl.Diagnosis, banditsrl.Evaluation]
+
+
+@pytest.mark.parametrize("cls", [*RECORDS, banditsrl.Decision, banditsrl.Claim, banditsrl.Agent])
+def test_help_shows_nothing_that_dataclasses_add(cls: Any) -> None:
+    text = read_help(cls)
+    for word in ("__dataclass_", "__setattr__", "Return self==value", "accurate signature"):
+        assert word not in text
+
+
+@pytest.mark.parametrize("cls", RECORDS)
+def test_help_of_what_functions_return_opens_with_a_short_line(cls: Any) -> None:
+    lines = read_help(cls).splitlines()
+    assert lines[3] == f" |  {cls.__name__}(**attributes)"
+    shown = [line.removeprefix(" |      ").partition(":")[0] for line in lines]
+    assert {field.name for field in dataclasses.fields(cls)} <= set(shown)
+
+
+def test_help_of_what_people_build_still_shows_the_parameters() -> None:
+    assert " |  Agent(policy: " in read_help(banditsrl.Agent)
+    assert " |  Claim(theta: Any, realizable: bool, name: str = '')" in read_help(banditsrl.Claim)

@@ -108,7 +108,7 @@ def test_a_sweep_file_is_read(tmp_path: Path) -> None:
         ("problems: [mixing]\ncurves:\n  - policy: [greedy\n", "line 4: is not valid YAML"),
         (
             "problems: [mixing]\ncurves: [greedy, {policy: linucb, base: gredy}]",
-            "named 'gredy'; did you mean 'greedy'?",
+            r"no curve for a base in .*wrong\.yaml named 'gredy'; did you mean 'greedy'\?",
         ),
         ("- 1", "must hold names with values"),
         ("problems: [mixing]\ncurves: [greedy]\nhorizon: -3", "horizon must be at least 1"),

@@ -285,7 +285,9 @@ def test_an_agent_says_what_audits_showed_and_survives_a_restart(tmp_path: Path)
 
 def test_an_agent_without_audits_has_no_trust() -> None:
     agent = banditsrl.Agent(banditsrl.make_policy("glrt-linucb", PROBLEM))
-    with pytest.raises(InvalidArgument, match=r"policy must be watched for trust\(\), .*got GLRT"):
+    with pytest.raises(
+        InvalidArgument, match=r"policy must be watched for trust\(\), .*got glrt-linucb"
+    ):
         agent.trust()
 
 

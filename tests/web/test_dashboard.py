@@ -237,8 +237,28 @@ def test_eight_actions_look_different(browser: Any, shop: Any, tmp_path: Path) -
     assert len(looks) == len(set(looks)) == 8
 
 
+def test_a_young_loop_names_its_only_action_and_claims_no_audits(
+    browser: Any, shop: Any, tmp_path: Path
+) -> None:
+    config = {
+        "name": "young",
+        "actions": ["red"],
+        "columns": {"age": "number"},
+        "policy": "linucb-disjoint",
+    }
+    with Loop.create(tmp_path / "young.db", config) as loop:
+        loop.reward(loop.decide({"age": 0.3}).id, 1.0)
+        with HttpService([lambda: KeptOpen(loop)]).run_beside() as address:
+            visit(browser, address)
+            text = browser.find_element("tag name", "main").text
+    assert "\nred\nShare of decisions in which each action was played." in text
+    assert "This loop makes no audits, so nothing is known about the loss" in text
+    assert "The bound fails with probability at most –" in text
+
+
 @pytest.mark.parametrize(
-    ("values", "margin"), [([0.351], 0.01), ([0.351], 0.0), ([0.351, 0.3511], 0.0), ([0], 0.0)]
+    ("values", "margin"),
+    [([0.351], 0.01), ([0.351], 0.0), ([0.351, 0.3511], 0.0), ([0], 0.0), ([1], 0.0), ([8.3], 0.0)],
 )
 def test_the_axis_of_a_chart_that_hardly_varies_has_different_ticks(
     browser: Any, shop: Any, values: list[float], margin: float

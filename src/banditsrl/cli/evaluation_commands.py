@@ -9,7 +9,6 @@ from rich.console import Console
 from banditsrl.cli.console import print_message
 from banditsrl.cli.execution import print_json
 from banditsrl.cli.options import (
-    FLAG,
     ActionColumn,
     ActionNames,
     AsJson,
@@ -22,6 +21,7 @@ from banditsrl.cli.options import (
     name_options,
     split_names,
 )
+from banditsrl.cli.program import FLAG
 
 console = Console()
 

@@ -15,7 +15,8 @@ from rich.console import Console
 from banditsrl.cli.console import format_duration, print_message
 from banditsrl.cli.evaluation_commands import SHUT
 from banditsrl.cli.execution import print_json
-from banditsrl.cli.options import FLAG, AsJson, Quiet
+from banditsrl.cli.options import AsJson, Quiet
+from banditsrl.cli.program import FLAG, CommandGroup
 from banditsrl.evaluation.loop_promotion import judge_version
 from banditsrl.live.export import export_decisions
 from banditsrl.live.live_loop import Loop
@@ -25,7 +26,9 @@ from banditsrl.live.replay import Replay
 from banditsrl.live_store.state_bytes import digest_content, pack_state
 from banditsrl.live_store.store_address import open_store
 
-loop_app = typer.Typer(no_args_is_help=True, help="Manage a loop of live decisions.")
+loop_app = typer.Typer(
+    cls=CommandGroup, no_args_is_help=True, help="Manage a loop of live decisions."
+)
 console = Console(markup=False)  # names may hold brackets
 
 Url = Annotated[str, typer.Argument(help="Path of a SQLite file, or the URL of a store.")]

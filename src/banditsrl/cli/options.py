@@ -10,14 +10,11 @@ from typing import Annotated
 
 import typer
 
-from banditsrl.cli.program import print_version
+from banditsrl.cli.program import FLAG, print_version
 from banditsrl.errors import InvalidArgument
 from banditsrl.experiments.figure_catalogue import FIGURES
 from banditsrl.policies.policy_catalogue import POLICIES
 from banditsrl.problems.problem_catalogue import PROBLEMS
-
-FLAG = ""
-"""What help shows as the type of an option that takes no value."""
 
 Version = Annotated[
     bool,

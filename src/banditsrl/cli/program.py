@@ -33,7 +33,35 @@ OPTIONS = {"label": "--set label=COLUMN", "name": "--name NAME", "loop": "--loop
 """Which option gives an argument that the library misses."""
 
 
-class Program(TyperGroup):
+FLAG = ""
+"""What help shows as the type of an option that takes no value."""
+
+
+class CommandGroup(TyperGroup):
+    """A group of commands whose help shows no type for options that take no value."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """Return the options of the group; the parser adds those for help and completion."""
+        found: list[Any] = super().get_params(ctx)
+        return hide_types(found)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """Return a command."""
+        found: Any = super().get_command(ctx, cmd_name)
+        if found is not None:
+            hide_types([found.get_help_option(ctx)])  # it is kept by the command
+        return found
+
+
+def hide_types(choices: list[Any]) -> list[Any]:
+    """Return options of which those that take no value show no type."""
+    for option in choices:
+        if option.is_flag:
+            option.metavar = FLAG
+    return choices
+
+
+class Program(CommandGroup):
     """The group of all commands, which says so when it is stopped."""
 
     def invoke(self, ctx: Any) -> Any:

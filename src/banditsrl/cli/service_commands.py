@@ -11,6 +11,7 @@ from rich.console import Console
 
 from banditsrl.cli.console import print_message
 from banditsrl.cli.loop_commands import show_progress
+from banditsrl.cli.program import CommandGroup
 from banditsrl.engines.local import compiled_programs
 from banditsrl.errors import BanditSRLError, Conflict, NotFound
 from banditsrl.live.live_loop import Loop
@@ -19,7 +20,9 @@ from banditsrl.numerics.process import use_compilation_cache
 from banditsrl.web.tokens import make_token, read_entries, remove_token
 
 console = Console(markup=False)  # names may hold brackets
-token_app = typer.Typer(help="Make, list and remove tokens of the service.", no_args_is_help=True)
+token_app = typer.Typer(
+    cls=CommandGroup, help="Make, list and remove tokens of the service.", no_args_is_help=True
+)
 
 ConfigFiles = Annotated[
     list[Path], typer.Argument(help="YAML files, each with the configuration of one loop.")

@@ -24,13 +24,21 @@ T = TypeVar("T")
 
 
 class History(NamedTuple):
-    """The first `n` rounds, in order."""
+    """The first `n` rounds, in order.
 
-    contexts: Context  # arrays of shape (capacity, ...)
-    actions: Array  # (capacity,) int32
-    rewards: Array  # (capacity,) float64
-    certified: Array  # (capacity,) bool: played on a certificate, not by the base
-    n: Array  # ()
+    Attributes:
+        contexts: Their contexts: arrays of shape (capacity, ...).
+        actions: The actions played, (capacity,) in int32.
+        rewards: Their rewards, (capacity,) in float64.
+        certified: Whether they were played on a certificate and not by the base, (capacity,).
+        n: Number of rounds so far.
+    """
+
+    contexts: Context
+    actions: Array
+    rewards: Array
+    certified: Array
+    n: Array
 
     @property
     def capacity(self) -> int:

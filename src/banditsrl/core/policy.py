@@ -41,15 +41,24 @@ class Choice(NamedTuple):
     """What a policy decided in one round, and on what grounds.
 
     An audited round is not certified: it counts as explored.
+
+    Attributes:
+        action: Index of the action.
+        pmf: The distribution that the action was drawn from, (A,).
+        certified: Whether the policy's test passed; docs/certificates.md says what that proves.
+        glr: Ratio of the test, of likelihoods or of losses; nan without a test.
+        threshold: What glr must exceed; infinite when the policy has no test.
+        representation: Index of the representation used.
+        audited: Whether the test passed and another action was played to check it.
     """
 
-    action: Array  # ()    index of the action
-    pmf: Array  # (A,)  the distribution that the action was drawn from
-    certified: Array  # ()    the policy's test passed; docs/certificates.md says what that proves
-    glr: Array  # ()    ratio of the test, of likelihoods or of losses; nan without a test
-    threshold: Array  # ()    what glr must exceed; infinite when the policy has no test
-    representation: Array  # ()    index of the representation used
-    audited: ArrayLike = False  # ()    the test passed, and another action was played to check it
+    action: Array
+    pmf: Array
+    certified: Array
+    glr: Array
+    threshold: Array
+    representation: Array
+    audited: ArrayLike = False
 
     @classmethod
     def without_test(cls, action: Array, pmf: Array, representation: ArrayLike = 0) -> "Choice":

@@ -1,8 +1,9 @@
 """What can be asked of everything that has something to show? A summary, a picture, a table."""
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from typing import TYPE_CHECKING, Any
 
+from banditsrl.core.record_help import RecordMeta
 from banditsrl.display.chart_svg import draw_svg
 from banditsrl.display.charts import Chart
 from banditsrl.display.data_frames import as_pandas
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 
-class Displayed(ABC):
+class Displayed(metaclass=RecordMeta):
     """Something that prints a summary, shows itself in a notebook, and becomes a data frame.
 
     A subclass owes `summary`, `chart` and `to_polars`. `print` shows the summary; `chart` returns

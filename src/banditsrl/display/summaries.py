@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 
+from banditsrl.core.record_help import RecordMeta
+
 GAP = "  "
 """Space between two columns of text."""
 
@@ -15,7 +17,7 @@ CELL = "text-align:left;padding:2px 12px 2px 0"
 
 
 @dataclass(frozen=True, repr=False)
-class Summary:
+class Summary(metaclass=RecordMeta):
     """A small table with a title above and sentences below.
 
     Attributes:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from banditsrl.core.record_help import RecordMeta
 from banditsrl.display.numerals import format_count, format_number, format_share, format_time
 from banditsrl.display.pictures import write_canvas
 from banditsrl.doctor.candidate_advice import describe_span, recommend, write_advice
@@ -22,7 +23,7 @@ HALF, MOST = 0.5, 0.9
 
 
 @dataclass(frozen=True)
-class Examination:
+class Examination(metaclass=RecordMeta):
     """The verdicts of the doctor on the candidates in a file.
 
     Attributes:

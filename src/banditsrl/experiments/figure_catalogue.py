@@ -182,7 +182,7 @@ def _refuse_equal_labels(curves: list[FigureCurve], where: str) -> None:
 
 def _refuse_unknown_bases(curves: list[FigureCurve], where: str) -> None:
     """Refuse a base that is no curve of the same panel; a tuned group counts by its name."""
-    known: Registry[None] = Registry(f"curve in the panel (base in {where})")
+    known: Registry[None] = Registry(f"curve for a base in {where}")
     for name in dict.fromkeys(name for c in curves for name in (c.label, c.tuned) if name):
         known.add(name, None)
     for curve in curves:

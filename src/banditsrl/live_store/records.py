@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from banditsrl.core.record_help import RecordMeta
+
 
 @dataclass(frozen=True)
 class CertificateEvidence:
@@ -22,7 +24,7 @@ class CertificateEvidence:
 
 
 @dataclass(frozen=True)
-class Decision:
+class Decision(metaclass=RecordMeta):
     """One decision, as the log holds it."""
 
     id: str
@@ -44,7 +46,7 @@ class Decision:
 
 
 @dataclass(frozen=True)
-class Settlement:
+class Settlement(metaclass=RecordMeta):
     """The outcome of a reward or an activation."""
 
     id: str  # of the decision

@@ -48,17 +48,29 @@ from banditsrl.selection.norms import update_largest_norm
 
 
 class View(NamedTuple):
-    """The information that a rule may use to choose."""
+    r"""The information that a rule may use to choose.
 
-    values: Array  # (A,)    estimated rewards
-    norms: Array  # (A,)    ||phi||_{V^-1}
-    whitened: Array  # (A, d)  phi S with S S^T = V^-1
-    mask: Array  # (A,)    available actions
-    step: Array  # ()      t, counted from one over the whole run
-    log_det: Array  # ()      log det V - log det(lam I)
-    level: Array  # ()      delta this round
-    sigma: Array  # ()      noise level, given or estimated
-    B: Array  # ()      bound on ||theta||, given or estimated
+    Attributes:
+        values: Estimated rewards, (A,).
+        norms: Norms $\lVert\phi\rVert_{V^{-1}}$, (A,).
+        whitened: The embeddings times $S$, where $SS^\top=V^{-1}$, (A, d).
+        mask: Available actions, (A,).
+        step: The step t, counted from one over the whole run.
+        log_det: $\log\det V-\log\det(\lambda I)$.
+        level: Confidence level delta of this round.
+        sigma: Noise level, given or estimated.
+        B: Bound on the norm of theta, given or estimated.
+    """
+
+    values: Array
+    norms: Array
+    whitened: Array
+    mask: Array
+    step: Array
+    log_det: Array
+    level: Array
+    sigma: Array
+    B: Array
 
     def available(self, values: Array) -> Array:
         """Return `values` (A,) with unavailable actions at minus infinity."""

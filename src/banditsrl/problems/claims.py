@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banditsrl.arguments import finite_array, flag
+from banditsrl.core.settings import DescribedMeta
 from banditsrl.errors import InvalidArgument, InvalidType
 from banditsrl.representations.table import SMALLEST_BOUND, Table
 
@@ -23,7 +24,7 @@ LEAST_SPREAD = 1e-6
 """A spread below this share of the largest reward is taken as this share, because of rounding."""
 
 
-class Claim(eqx.Module):
+class Claim(eqx.Module, metaclass=DescribedMeta):
     """What a problem claims about one of its representations.
 
     Args:

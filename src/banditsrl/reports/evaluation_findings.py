@@ -5,6 +5,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from banditsrl.core.record_help import RecordMeta
 from banditsrl.display.pictures import Picture, write_canvas
 from banditsrl.estimation.estimators import Estimate
 from banditsrl.evaluation.gate_verdict import GateVerdict
@@ -17,7 +18,7 @@ NESTED = ("logged", "targets", "quality", "gate")
 
 
 @dataclass(frozen=True)
-class Evaluation:
+class Evaluation(metaclass=RecordMeta):
     """What a log says about some targets.
 
     Attributes:

@@ -30,13 +30,22 @@ if TYPE_CHECKING:
 
 
 class Difference(NamedTuple):
-    """The regret of one policy minus that of another, at the end, over the common seeds."""
+    """The regret of one policy minus that of another, at the end, over the common seeds.
+
+    Attributes:
+        first: Name of the one policy.
+        second: Name of the other.
+        mean: The mean difference, below zero if the first has less regret.
+        margin: Half the width of the 95% interval of the mean, by Student's t.
+        n_better: Number of seeds in which the first has less regret.
+        n_seeds: Number of seeds.
+    """
 
     first: str
     second: str
-    mean: float  # below zero if the first has less regret
-    margin: float  # half the width of the 95% interval of the mean, by Student's t
-    n_better: int  # seeds in which the first has less regret
+    mean: float
+    margin: float
+    n_better: int
     n_seeds: int
 
     def __str__(self) -> str:

@@ -22,6 +22,15 @@ const charts = (() => {
     return ticks;
   }
 
+  // As many of them as can be told apart when they are written down.
+  function chooseLabels(low, high, format) {
+    for (let count = 5; count > 1; count--) {
+      const labels = chooseTicks(low, high, count).map((tick) => [tick, format(tick)]);
+      if (new Set(labels.map(([, text]) => text)).size === labels.length) return labels;
+    }
+    return [low, high].map((tick) => [tick, String(+tick.toPrecision(6))]);
+  }
+
   function formatDate(seconds) {
     const date = new Date(seconds * 1000);
     const day = date.toLocaleDateString("en-GB", { day: "numeric", month: "short" });
@@ -87,9 +96,9 @@ const charts = (() => {
   }
 
   function drawFrame(svg, { width, height, x, y, first, last, low, high, format }) {
-    for (const tick of chooseTicks(low, high, 5)) {
+    for (const [tick, text] of chooseLabels(low, high, format)) {
       svg.append(make("line", { class: "rule", x1: EDGE.left, x2: width - EDGE.right, y1: y(tick), y2: y(tick) }));
-      svg.append(make("text", { x: EDGE.left - 6, y: y(tick) + 4, "text-anchor": "end" }, format(tick)));
+      svg.append(make("text", { x: EDGE.left - 6, y: y(tick) + 4, "text-anchor": "end" }, text));
     }
     for (const tick of chooseTimes(first, last, Math.max(width / 110, 2))) {
       const at = x(tick);

@@ -106,6 +106,7 @@
   function showTrust(trust) {
     const box = place("trust");
     box.hidden = false;
+    const unwatched = trust.level === 1;  // the policy makes no audits
     const unproved = trust.n_audits === 0 && trust.counts.certified > 0;
     const kind = trust.withdrawn || unproved ? " open" : trust.informative ? " done" : "";
     box.className = `status${kind}`;
@@ -113,10 +114,12 @@
     box.textContent = trust.sentence;
     place("worth-sentence").textContent = trust.withdrawn
       ? "Certificates are withdrawn, so every decision explores as it needs to."
-      : "Certified decisions are audited at random; the bound is what these audits have shown.";
+      : unwatched
+        ? "This loop makes no audits, so nothing is known about the loss of certified decisions."
+        : "Certified decisions are audited at random; the bound is what these audits have shown.";
     const rows = [
       ["Largest loss per certified decision", trust.informative ? number(trust.bound) : "not known yet"],
-      ["The bound fails with probability at most", number(trust.level)],
+      ["The bound fails with probability at most", unwatched ? "–" : number(trust.level)],
       ["Certified decisions behind it", count(trust.n_certified)],
       ["Audited decisions behind it", count(trust.n_audits)],
       ["Estimated reward that audits gave up", number(trust.cost)],
@@ -164,7 +167,7 @@
     for (const box of document.querySelectorAll("[data-chart]")) {
       const chart = built[box.dataset.chart];
       charts.draw(box, chart);
-      if (chart.series.length < 2) continue;
+      if (chart.series.length < (chart.stacked ? 1 : 2)) continue;  // an area has a name, a line a title
       const old = box.parentElement.querySelector(".legend");
       if (old) old.replaceWith(charts.buildLegend(chart.series));
       else box.after(charts.buildLegend(chart.series));
