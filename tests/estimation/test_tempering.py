@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+import scipy.stats
 
 from banditsrl.estimation.estimators import estimate
 from banditsrl.estimation.mean_intervals import student_interval
@@ -45,10 +46,14 @@ def slow_terms(terms: TargetTerms, power: float) -> np.ndarray:
 def slow_tempered(full: np.ndarray, tempered: np.ndarray) -> float:
     n = len(full)
     difference = float(np.mean(full - tempered))
-    squared_error = float(np.mean((full - tempered - difference) ** 2)) / n
     if np.var(tempered) >= np.var(full):
         return float(np.mean(full))
-    kept = max(0.0, 1.0 - 4.0 * squared_error / difference**2)
+    away = [float(f - t) - difference for f, t in zip(full, tempered, strict=True)]
+    squares, fourths = sum(a**2 for a in away), sum(a**4 for a in away)
+    freedom = min(max(2.0 * n / (n * fourths / squares**2 - 1.0), 1.0), n - 1.0)
+    variance = (squares + max(a**2 for a in away)) / (n * (n - 1))
+    half = float(scipy.stats.t.ppf(0.975, freedom)) * math.sqrt(variance)
+    kept = max(0.0, 1.0 - half**2 / difference**2)
     return float(np.mean(tempered)) + kept * difference
 
 
