@@ -285,9 +285,7 @@ def test_an_agent_says_what_audits_showed_and_survives_a_restart(tmp_path: Path)
 
 def test_an_agent_without_audits_has_no_trust() -> None:
     agent = banditsrl.Agent(banditsrl.make_policy("glrt-linucb", PROBLEM))
-    with pytest.raises(
-        InvalidArgument, match=r"policy must be watched for trust\(\), .*got glrt-linucb"
-    ):
+    with pytest.raises(InvalidArgument, match=r"policy must be watched for trust\(\), .*got GLRT"):
         agent.trust()
 
 
@@ -302,3 +300,22 @@ def test_a_bound_as_wide_as_the_range_of_rewards_is_said_to_say_nothing() -> Non
         "Too few certified rounds have been audited to say what they lose: 3 of 40 since round 7."
     )
     assert make_trust(record, bound=0.29, largest=0.3, **facts).informative
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"audit": 0.01}, "GLRT, audited"),
+        ({"drift": 1e5}, "GLRT, watched for changes"),
+        ({"audit": 0.01, "drift": 1e5}, "GLRT, audited and watched for changes"),
+        ({"sigma": 1.0}, "GLRT"),
+    ],
+)
+def test_what_watches_a_policy_is_said_after_its_name(settings: dict[str, Any], said: str) -> None:
+    assert banditsrl.make_policy("glrt-linucb", PROBLEM, **settings).display_name == said
+
+
+def test_the_default_policy_for_live_use_is_watched() -> None:
+    policy = banditsrl.make_policy("banditsrl-auto", banditsrl.Stream(n_columns=3, n_actions=2))
+    expected = "Agent(banditsrl-auto, watched for changes, 0 rounds learned)"
+    assert repr(banditsrl.Agent(policy)) == expected

@@ -33,7 +33,7 @@ def test_an_agent_that_keeps_rounds_tabulates_and_draws_them(
     assert chart is not None
     assert np.allclose(chart.lines[0].y, REWARDS)  # one bin per round while there are few
     assert dict(agent.summary().rows)["mean reward"] == "0.600"
-    assert repr(agent) == "Agent(banditsrl-linucb, 5 rounds learned)"
+    assert repr(agent) == "Agent(BanditSRL, 5 rounds learned)"
     assert "<polyline" in agent._repr_html_()
 
 

@@ -367,6 +367,11 @@ class BanditSRLAuto(FittedPolicy[AutoState]):
         """The inputs of the wide embeddings, against which contexts are checked."""
         return self.explorer.embeddings[:1]
 
+    @property
+    def display_name(self) -> str:
+        """The name in the catalogue, under which people know this policy."""
+        return "banditsrl-auto"
+
 
 def _unit_of_width(errors: Errors, deviation: Array) -> Array:
     """Return the noise level that the mixture leaves, at most the deviation of the rewards."""

@@ -120,14 +120,9 @@ class PolicyAroundPolicy(Policy[StateT]):
     @property
     def display_name(self) -> str:
         """The name of the policy inside, and what is done to it."""
-        return f"{self.inner.display_name}{self.watch_words}"
-
-    @property
-    def watch_words(self) -> str:
-        """What is done to the policy inside, as it stands after its name."""
         done = ["audited"] if self.audit else []
         done += ["watched for changes"] if self.drift else []
-        return f", {' and '.join(done)}" if done else ""
+        return f"{self.inner.display_name}{', ' if done else ''}{' and '.join(done)}"
 
     @property
     def pmf_draws(self) -> int:

@@ -198,6 +198,11 @@ class WideUCB(FittedPolicy[WideState]):
         """The inputs of the wide embeddings, against which contexts are checked."""
         return tuple(wide.inputs for wide in self.wides)
 
+    @property
+    def display_name(self) -> str:
+        """The name in the catalogue, under which people know this policy."""
+        return "linucb-disjoint"
+
     def _refresh_learner(
         self, wide: Wide, learner: WideLearner, history: History, anchor: Array, may_keep: Array
     ) -> WideLearner:

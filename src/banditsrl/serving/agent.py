@@ -31,7 +31,6 @@ from banditsrl.display.displayed import Displayed
 from banditsrl.display.numerals import format_count
 from banditsrl.display.summaries import Summary
 from banditsrl.errors import InvalidArgument
-from banditsrl.policies.catalogue_names import find_name
 from banditsrl.policies.watched import Watched
 from banditsrl.selection.trust import Trust
 from banditsrl.serving.agent_memory import (
@@ -150,24 +149,23 @@ class Agent(Displayed):
         if not isinstance(self._policy, Watched):
             raise InvalidArgument(
                 "policy must be watched for trust(), such as make_policy(..., audit=0.01), "
-                f"got {self._name}."
+                f"got {self._policy.display_name}."
             )
         return self._policy.trust(self._memory.state)
 
     # What people see.
 
-    @property
-    def _name(self) -> str:
-        """What the policy is called in the catalogue."""
-        return find_name(self._policy)
-
     def __repr__(self) -> str:
-        return f"Agent({self._name}, {format_count(self.n_rounds, 'round')} learned)"
+        return f"Agent({self._policy.display_name}, {format_count(self.n_rounds, 'round')} learned)"
 
     def summary(self) -> Summary:
         """Return the policy, the rounds, and what audits have shown if there are any."""
         return summarise_agent(
-            self._name, self.n_rounds, self._n_choices, self._rounds(), self._say_trust()
+            self._policy.display_name,
+            self.n_rounds,
+            self._n_choices,
+            self._rounds(),
+            self._say_trust(),
         )
 
     def _say_trust(self) -> tuple[str, ...]:
@@ -184,7 +182,7 @@ class Agent(Displayed):
     def chart(self) -> LineChart | None:
         """Return mean reward and certified share over rounds; None if no rounds are kept."""
         rounds = self._rounds()
-        return None if rounds is None else draw_rounds(self._name, rounds)
+        return None if rounds is None else draw_rounds(self._policy.display_name, rounds)
 
     def to_polars(self) -> "pl.DataFrame":
         """Return one row per round: action, reward and whether it was certified.
@@ -195,7 +193,7 @@ class Agent(Displayed):
         if rounds is None and not self._keeps_history:
             raise InvalidArgument(
                 "policy must keep its rounds for a table of them, got "
-                f"{self._name}, which learns from each round once."
+                f"{self._policy.display_name}, which learns from each round once."
             )
         return tabulate_rounds(rounds)
 
