@@ -39,7 +39,7 @@ def test_an_agent_that_keeps_rounds_tabulates_and_draws_them(
 
 def test_an_agent_that_keeps_none_says_so(three: banditsrl.FiniteProblem) -> None:
     agent = banditsrl.Agent(banditsrl.LinUCB(three.representations[0]))
-    assert str(agent) == "Agent with linucb\n  rounds learned  0\n  choices made    0"
+    assert str(agent) == "Agent with LinUCB\n  rounds learned  0\n  choices made    0"
     assert "<svg" not in agent._repr_html_()
     with pytest.raises(InvalidArgument, match="policy must keep its rounds for a table of them"):
         agent.to_polars()
