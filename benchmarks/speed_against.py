@@ -1,12 +1,15 @@
 """How long does a step take, compared with another version? Both are installed, and run in turns.
 
     python benchmarks/speed_against.py OTHER_PYTHON [--repeats 7] [--horizons 10000,60000,100000]
+    python benchmarks/speed_against.py OTHER_PYTHON --auto shuttle --horizons 10000
 
 OTHER_PYTHON is the interpreter of an environment in which the other version is installed; this
 version is that of the interpreter that runs the script. The policy is BanditSRL with LinUCB on the
-13 candidates of vardim-misspecified, 40 seeds side by side. Printed are microseconds of processor
-time per seed and step, without compilation: the least and the median of the repeats, and the ratio
-of this version to the other one. If the system allows it, both use the same core.
+13 candidates of vardim-misspecified, 40 seeds side by side, or, with `--auto`, `banditsrl-auto` on
+the named problem with one seed. Printed are microseconds of processor time per seed and step,
+without compilation: the least and the median of the repeats, and the ratio of this version to the
+other one; and before them the seconds of the first run, with compilation. If the system allows it,
+both use the same core.
 """
 
 import argparse
@@ -18,6 +21,7 @@ from collections.abc import Sequence
 from typing import Any
 
 SEEDS = 40
+"""Seeds that BanditSRL runs side by side."""
 
 PROGRAM = """
 import os, sys, time, warnings
@@ -25,9 +29,12 @@ warnings.simplefilter("ignore")
 if hasattr(os, "sched_setaffinity"):
     os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
 import banditsrl
-problem = banditsrl.make_problem("vardim-misspecified")
-chosen = {"base": banditsrl.LinUCB(), "sigma": problem.sigma, "offset": "paper"}
-policy = banditsrl.BanditSRL(problem.representations, **chosen)
+problem = banditsrl.make_problem(sys.argv[1] or "vardim-misspecified")
+if sys.argv[1]:
+    policy = banditsrl.make_policy("banditsrl-auto", problem)
+else:
+    chosen = {"base": banditsrl.LinUCB(), "sigma": problem.sigma, "offset": "paper"}
+    policy = banditsrl.BanditSRL(problem.representations, **chosen)
 for line in sys.stdin:
     horizon, seeds = map(int, line.split())
     started = time.process_time()
@@ -46,11 +53,11 @@ ONE_THREAD = {
 class Version:
     """One version of the package, in a process that waits for horizons."""
 
-    def __init__(self, python: str) -> None:
+    def __init__(self, python: str, auto: str) -> None:
         pipe = subprocess.PIPE
-        self.python = python
+        self.python, self.n_seeds = python, 1 if auto else SEEDS
         self.process: Any = subprocess.Popen(
-            [python, "-c", PROGRAM],
+            [python, "-c", PROGRAM, auto],
             stdin=pipe,
             stdout=pipe,
             text=True,
@@ -59,7 +66,7 @@ class Version:
 
     def measure(self, horizon: int) -> float:
         """Return the processor time of one run, in microseconds per seed and step."""
-        self.process.stdin.write(f"{horizon} {SEEDS}\n")
+        self.process.stdin.write(f"{horizon} {self.n_seeds}\n")
         self.process.stdin.flush()
         answer = self.process.stdout.readline()
         if not answer:
@@ -89,12 +96,15 @@ def main() -> None:
     parser.add_argument("other", help="Python of the environment with the other version.")
     parser.add_argument("--repeats", type=int, default=7, help="Runs of each version.")
     parser.add_argument("--horizons", default="10000,60000,100000", help="Numbers of steps.")
+    parser.add_argument(
+        "--auto", default="", metavar="PROBLEM", help="Run banditsrl-auto on this problem instead."
+    )
     options = parser.parse_args()
-    versions = [Version(options.other), Version(sys.executable)]
+    versions = [Version(python, options.auto) for python in (options.other, sys.executable)]
     print("  horizon   minima: other, this, ratio   medians: other, this, ratio")
     for horizon in map(int, options.horizons.split(",")):
-        for version in versions:
-            version.measure(horizon)  # compiles
+        first = [1e-6 * one.measure(horizon) * horizon * one.n_seeds for one in versions]
+        print(f"{horizon:>9,}   first run: {first[0]:.1f} s, {first[1]:.1f} s", flush=True)
         repeats = range(options.repeats)
         times = [[version.measure(horizon) for version in versions] for _ in repeats]
         other, this = zip(*times, strict=True)
