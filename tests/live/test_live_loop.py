@@ -320,6 +320,7 @@ def test_what_is_erased_is_in_no_file_while_the_loop_runs(tmp_path: Path) -> Non
     [
         ({"ids": "abc"}, InvalidType, "ids must be a list of ids, got the string 'abc'"),
         ({"ids": ["nope"]}, NotFound, "There is no decision with the id 'nope'"),
+        ({"ids": ["a\0"]}, InvalidArgument, "id must be 1 to 200 printable characters"),
         ({"column": "usr", "value": "ann"}, NotFound, "named 'usr'; did you mean 'user'?"),
         ({}, InvalidArgument, "one of ids and column must be given, got neither"),
     ],
