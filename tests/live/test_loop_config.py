@@ -133,6 +133,14 @@ def test_a_file_that_cannot_be_read_is_refused(tmp_path: Path) -> None:
             {"actions": {"a": {}, "b": {"price": "low"}}, "action_columns": {"price": "number"}},
             "action 'b': price must be a number, got 'low'.",
         ),
+        (
+            {"columns": {"age": {"number": {"default": 10**30}}}},
+            "default of age must be at most 1e+19 in size, got 1e+30.",
+        ),
+        (
+            {"columns": {"age": {"number": {"default": -2e19, "clip": [0, 1]}}}},
+            "default of age must be at most 1e+19 in size, got -2e+19.",
+        ),
     ],
 )
 def test_a_new_loop_refuses_what_it_does_not_know(
