@@ -255,7 +255,7 @@ def test_two_loops_of_one_name_are_refused() -> None:
     loops = Loops([lambda: FakeLoop("one"), lambda: FakeLoop("one")])
     loops.start()
     loops.wait()
-    assert loops.failure == "names of loops must differ, got 'one' twice"
+    assert loops.failure == "names of loops must differ, got 'one' twice."
     loops.close()
 
 
