@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from replays import open_replay
 from waiting import Clock
 
 from banditsrl import Loop
@@ -320,6 +321,7 @@ def test_what_is_erased_is_in_no_file_while_the_loop_runs(tmp_path: Path) -> Non
     [
         ({"ids": "abc"}, InvalidType, "ids must be a list of ids, got the string 'abc'"),
         ({"ids": ["nope"]}, NotFound, "There is no decision with the id 'nope'"),
+        ({"ids": ["a\0"]}, InvalidArgument, "id must be 1 to 200 printable characters"),
         ({"column": "usr", "value": "ann"}, NotFound, "named 'usr'; did you mean 'user'?"),
         ({}, InvalidArgument, "one of ids and column must be given, got neither"),
     ],
@@ -334,3 +336,30 @@ def test_a_wrong_erasure_is_refused_and_erases_nothing(
         with pytest.raises(error, match=re.escape(message)):
             loop.erase(**given)
         assert loop.erase([known]) == 1  # it was still there
+
+
+@pytest.mark.parametrize(
+    ("replica", "message"),
+    [
+        (2**32, "replica must be at most 4294967295, got 4294967296"),
+        (-1, "replica must be at least 0, got -1"),
+        ("x", "replica must be an integer, got 'x'"),
+    ],
+)
+def test_a_wrong_replica_is_refused_before_the_loop_is_made(
+    tmp_path: Path, replica: Any, message: str
+) -> None:
+    with pytest.raises((InvalidArgument, InvalidType), match=message):
+        Loop.create(tmp_path / "o.db", CONFIG, replica=replica)
+    assert not (tmp_path / "o.db").exists()
+    with pytest.raises((InvalidArgument, InvalidType), match=message):
+        Loop.open(tmp_path / "o.db", replica=replica)
+
+
+def test_the_largest_replica_decides(tmp_path: Path) -> None:
+    with Loop.create(tmp_path / "o.db", CONFIG, replica=2**32 - 1) as loop:
+        loop.reward(loop.decide({}).id, 1.0)
+        loop.flush()
+    with open_replay(tmp_path / "o.db") as replay:
+        found = replay.verify()
+    assert (found.decisions, found.differences) == (1, [])

@@ -4,12 +4,15 @@ import re
 from pathlib import Path
 from typing import Any
 
+import jax
+import numpy as np
 import pytest
 
 from banditsrl import Loop
 from banditsrl.errors import InvalidArgument, InvalidType
+from banditsrl.live import programs
 from banditsrl.live.loop_config import find_differences, read_config
-from banditsrl.live.programs import build_policy
+from banditsrl.live.programs import Programs, build_policy
 from banditsrl.policies.watched import Watched
 
 BASE: dict[str, Any] = {"name": "offers", "actions": ["a", "b"], "columns": {"age": "number"}}
@@ -130,6 +133,14 @@ def test_a_file_that_cannot_be_read_is_refused(tmp_path: Path) -> None:
             {"actions": {"a": {}, "b": {"price": "low"}}, "action_columns": {"price": "number"}},
             "action 'b': price must be a number, got 'low'.",
         ),
+        (
+            {"columns": {"age": {"number": {"default": 10**30}}}},
+            "default of age must be at most 1e+19 in size, got 1e+30.",
+        ),
+        (
+            {"columns": {"age": {"number": {"default": -2e19, "clip": [0, 1]}}}},
+            "default of age must be at most 1e+19 in size, got -2e+19.",
+        ),
     ],
 )
 def test_a_new_loop_refuses_what_it_does_not_know(
@@ -138,6 +149,34 @@ def test_a_new_loop_refuses_what_it_does_not_know(
     with pytest.raises((InvalidArgument, InvalidType), match=re.escape(message)):
         Loop.create(tmp_path / "offers.db", {**BASE, **change})
     assert not (tmp_path / "offers.db").exists()
+
+
+@pytest.mark.parametrize("policy", ["linucb-disjoint", "glrt-linucb", "banditsrl-auto"])
+@pytest.mark.parametrize("spare", [10**9, 9 * 10**18])
+def test_more_spare_actions_than_memory_are_refused(
+    tmp_path: Path, policy: str, spare: int
+) -> None:
+    message = (
+        f"spare_actions, columns and settings must give '{policy}' a state of at most .* GB on "
+        f"this machine, got .* GB for {spare + 2:,} slots of actions and .* encoded columns"
+    )
+    wanted = {**BASE, "policy": policy, "spare_actions": spare}
+    with pytest.raises(InvalidArgument, match=message):
+        Loop.create(tmp_path / "offers.db", wanted)
+    assert not (tmp_path / "offers.db").exists()
+
+
+def test_a_loop_is_refused_just_where_its_states_do_not_fit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = read_config({**BASE, "policy": "linucb-disjoint", "spare_actions": 100})
+    start = Programs(config).start()
+    size = sum(np.asarray(leaf).nbytes for leaf in jax.tree.leaves(start))
+    monkeypatch.setattr(programs, "read_memory", lambda: 3.0 * size)
+    Programs(config)
+    monkeypatch.setattr(programs, "read_memory", lambda: 3.0 * size - 1.0)
+    with pytest.raises(InvalidArgument, match="for 102 slots of actions and 3 encoded columns"):
+        Programs(config)
 
 
 def test_a_misspelt_name_of_a_setting_is_told_before_its_absence(tmp_path: Path) -> None:

@@ -19,11 +19,12 @@ CONFIG: dict[str, Any] = {
     "spare_actions": 0,
 }
 
-N_THREADS, N_ROUNDS = 8, 1000
+N_ROUNDS = 1000
 
 
-def test_rounds_of_eight_threads_are_all_counted(tmp_path: Path) -> None:
-    ids: list[list[str]] = [[] for _ in range(N_THREADS)]
+@pytest.mark.parametrize("n_threads", [2, 8])
+def test_rounds_of_several_threads_are_all_counted(tmp_path: Path, n_threads: int) -> None:
+    ids: list[list[str]] = [[] for _ in range(n_threads)]
     with Loop.create(tmp_path / "offers.db", CONFIG) as loop:
 
         def work(number: int) -> None:
@@ -32,20 +33,20 @@ def test_rounds_of_eight_threads_are_all_counted(tmp_path: Path) -> None:
                 loop.reward_many([{"id": one.id, "value": float(number)} for one in decisions])
                 ids[number] += [one.id for one in decisions]
 
-        run_all([threading.Thread(target=work, args=(number,)) for number in range(N_THREADS)])
+        run_all([threading.Thread(target=work, args=(number,)) for number in range(n_threads)])
         loop.flush()
         status, counts = loop.status(), loop.trust().counts
-        assert status["rounds"] == N_THREADS * N_ROUNDS
+        assert status["rounds"] == n_threads * N_ROUNDS
         assert (status["waiting"], status["trouble"]) == (0, "")
-        assert counts["decisions"] == counts["rewards"] == N_THREADS * N_ROUNDS
-        assert len({one for own in ids for one in own}) == N_THREADS * N_ROUNDS
+        assert counts["decisions"] == counts["rewards"] == n_threads * N_ROUNDS
+        assert len({one for own in ids for one in own}) == n_threads * N_ROUNDS
         kinds = [record["kind"] for record in loop.log(limit=10**6)]
-        assert kinds.count("decision") == kinds.count("reward") == N_THREADS * N_ROUNDS
+        assert kinds.count("decision") == kinds.count("reward") == n_threads * N_ROUNDS
         total = sum(entry["mean"] * entry["rewards"] for entry in loop.history())
-        assert total == pytest.approx(sum(range(N_THREADS)) * N_ROUNDS)
+        assert total == pytest.approx(sum(range(n_threads)) * N_ROUNDS)
         check_small(loop)
     with Loop.open(tmp_path / "offers.db") as loop:
-        assert loop.status()["rounds"] == N_THREADS * N_ROUNDS
+        assert loop.status()["rounds"] == n_threads * N_ROUNDS
 
 
 def check_small(loop: LoopClass) -> None:

@@ -1,10 +1,11 @@
 """Settings of a process: its share of the cores, and an environment that comes back."""
 
 import os
+from pathlib import Path
 
 import pytest
 
-from banditsrl.numerics.process import environment_variables, thread_limits
+from banditsrl.numerics.process import environment_variables, read_memory, thread_limits
 
 
 def test_every_process_gets_its_share_of_the_cores(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -29,3 +30,11 @@ def test_the_environment_is_the_same_after_the_block(monkeypatch: pytest.MonkeyP
         fail()
     assert os.environ["BANDITSRL_SET"] == "before"
     assert "BANDITSRL_UNSET" not in os.environ
+
+
+def test_the_memory_is_that_of_the_machine() -> None:
+    file = Path("/proc/meminfo")
+    if not file.exists():
+        pytest.skip("/proc/meminfo is not there: this is not Linux")
+    words = dict(line.split(":") for line in file.read_text().splitlines())
+    assert read_memory() == 1024 * int(words["MemTotal"].split()[0])

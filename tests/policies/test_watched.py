@@ -228,6 +228,12 @@ def test_after_a_change_the_policy_forgets_and_certifies_anew() -> None:
     assert trust.reason == f"rewards changed near round {since[0]:,}"
 
 
+def test_a_whole_number_of_any_size_is_a_run_length() -> None:
+    whole, real = (play(Watched(Averages(), drift=drift), SWAP, 2) for drift in (10**30, 1e30))
+    np.testing.assert_array_equal(whole.choices.action, real.choices.action)
+    np.testing.assert_array_equal(whole.alarms, real.alarms)
+
+
 def test_a_policy_that_does_not_predict_is_refused() -> None:
     policy = Watched(banditsrl.LinUCB(PROBLEM.representations[0]), drift=1e5)
     with pytest.raises(InvalidArgument, match="policy must predict rewards for drift, got LinUCB"):

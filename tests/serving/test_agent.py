@@ -315,8 +315,8 @@ def test_an_agent_can_start_from_a_log(name: str) -> None:
 
 @pytest.mark.parametrize("n_threads", [2, 8])
 def test_rounds_of_several_threads_are_all_learned(n_threads: int) -> None:
-    agent = Agent(small("linucb-disjoint"), capacity=5000)
-    rows = np.random.default_rng(0).normal(size=(n_threads, 200, 2))
+    agent = Agent(small("linucb-disjoint"), capacity=10_000)
+    rows = np.random.default_rng(0).normal(size=(n_threads, 1000, 2))
 
     def play(mine: np.ndarray) -> None:
         for row in mine:
@@ -327,7 +327,10 @@ def test_rounds_of_several_threads_are_all_learned(n_threads: int) -> None:
         thread.start()
     for thread in threads:
         thread.join()
-    assert agent.n_rounds == n_threads * 200
+    assert agent.n_rounds == n_threads * 1000
+    learned = agent.state.rewards  # their number and mean, as the policy has learned them
+    assert float(learned.n) == n_threads * 1000
+    assert float(learned.anchor + learned.mean) == pytest.approx(rows[..., 0].mean())
 
 
 def test_acting_does_not_wait_for_another_threads_learning() -> None:

@@ -42,7 +42,8 @@ WRONG_TYPES = [
         {"context": {"age": []}}, {"context": {"age": {}}}, {**GOOD, "available": []},
         {**GOOD, "available": "red"}, {**GOOD, "available": [1]}, {**GOOD, "available": [""]},
         {**GOOD, "available": ["red", "red"]}, {**GOOD, "id": ""}, {**GOOD, "id": 7},
-        {**GOOD, "id": LONG}, {**GOOD, "id": "a b"}, {**GOOD, "id": "a/b"}, {**GOOD, "id": "a\n"},
+        {**GOOD, "id": LONG}, {**GOOD, "id": "a\n"}, {**GOOD, "id": "a\0"},
+        {**GOOD, "id": "\u2028"},
         {**GOOD, "deferred": 1}, {**GOOD, "deferred": "yes"}, {**GOOD, "extra": 1},
         {**GOOD, "Available": ["red"]}, {**GOOD, "loop": 5}, {**GOOD, "loop": ""},
         {**GOOD, "actions": []}, {**GOOD, "actions": {"red": 1}}, {**GOOD, "baseline": 3},
@@ -87,6 +88,7 @@ WRONG_VALUES = [
     post("/v1/erase", {"ids": []}, 422),
     post("/v1/erase", {"ids": "taken"}, 422),
     post("/v1/erase", {"ids": ["taken", "nobody"]}, 404),
+    post("/v1/erase", {"ids": ["a\0"]}, 422),
     post("/v1/erase", {"column": "age"}, 422),
     post("/v1/erase", {"column": "height", "value": 1}, 404),
     post("/v1/erase", {"ids": ["taken"], "column": "age", "value": 1}, 422),
@@ -114,7 +116,10 @@ WRONG_FORM = [
     get("/v1/decide", 405, "DELETE"),
     get("/v1/decide", 405, "OPTIONS"),
     get("/v1/decisions/nobody", 404),
+    get("/v1/decisions/taken%0A", 422),
+    get("/v1/decisions/", 404),
     get("/v1/explain/nobody", 404),
+    get("/v1/explain/no%20body%2Fhere", 404),
     get("/v1/decisions?last=0", 422),
     get("/v1/decisions?last=many", 422),
     get("/v1/history?bins=-5", 422),
@@ -188,3 +193,12 @@ def test_the_refusal_of_an_unknown_field_names_the_known_ones(taken: Any) -> Non
     answer = taken.client.post("/v1/reward", json={"id": "taken", "reward": 1})
     message = answer.json()["error"]["message"]
     assert "unknown field `reward` (known: id, value, key, loop)." in message
+
+
+def test_the_refusal_of_an_id_is_not_a_pattern(taken: Any) -> None:
+    answer = taken.client.post("/v1/reward", json={"id": "a\n", "value": 1})
+    message = answer.json()["error"]["message"]
+    assert message == "The body does not fit: expected printable characters - at `$.id`."
+    answer = taken.client.get("/v1/decisions/a%0Ab")
+    message = answer.json()["error"]["message"]
+    assert message == "The id in the path does not fit: expected printable characters."

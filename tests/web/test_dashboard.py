@@ -154,6 +154,38 @@ def test_an_explanation_with_many_columns_fits_on_a_phone(browser: Any, tmp_path
     assert [pair for pair in widths if pair[0] > pair[1]] == []
 
 
+@pytest.mark.parametrize("width", [1280, 390])
+def test_the_longest_names_fit_and_are_only_text(browser: Any, tmp_path: Path, width: int) -> None:
+    markup = "<img src=x onerror=alert(1)>"
+    config = {
+        "name": markup + "n" * (200 - len(markup)),
+        "actions": [markup + letter * (200 - len(markup)) for letter in "ab"],
+        "columns": {"age": "number"},
+        "policy": "uniform",
+    }
+    ids = ["i" * 200, f"ann smith/7 {markup}"]
+    browser.get("about:blank")  # a page of another test may still ask a service that is away
+    browser.get_log("browser")
+    with Loop.create(tmp_path / "long.db", config) as loop:
+        for name in ids:
+            loop.decide({"age": 0.5}, id=name)
+        with HttpService([lambda: KeptOpen(loop)]).run_beside() as address:
+            for number, name in enumerate(reversed(ids)):
+                visit(browser, address, width=width)
+                rows = "document.querySelectorAll('#decision-rows button')"
+                browser.execute_script(f"{rows}[{number}].click()")
+                wait(browser, "return !document.getElementById('explanation').hidden")
+                said = browser.execute_script(
+                    "return document.getElementById('explained').textContent"
+                )
+                assert said == f"Why {loop.decision(name).action}? Decision {name}"
+                wide = browser.execute_script("return document.documentElement.scrollWidth")
+                assert wide <= width
+            assert browser.execute_script("return document.images.length") == 0
+            assert browser.get_log("browser") == []
+            browser.get("about:blank")  # the page would go on asking a service that is away
+
+
 def test_nothing_is_fetched_from_elsewhere(browser: Any, shop: Any) -> None:
     browser.get_log("performance")
     visit(browser, shop.address)

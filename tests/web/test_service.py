@@ -39,6 +39,26 @@ def test_the_same_id_gets_the_same_answer(service: Any) -> None:
     assert read_requests(service.loop) == before
 
 
+ODD_IDS = ("ann smith 7", "shop/7/a", "a%2Fb", "é ✓", "?x=1#y", "x/reward", "a\"b'c\\d")
+
+
+@pytest.mark.parametrize("name", ODD_IDS)
+def test_every_id_that_python_takes_works_over_http(service: Any, name: str) -> None:
+    made = service.loop.decide(CONTEXT, id=name, deferred=True)
+    client, quoted = service.client, "".join(f"%{byte:02X}" for byte in name.encode())
+    body = {"context": CONTEXT, "id": name, "deferred": True}
+    assert client.post("/v1/decide", json=body).json()["position"] == made.position
+    for path in ("decisions", "explain"):
+        assert client.get(f"/v1/{path}/{quoted}").json()["decision"]["id"] == name
+    assert client.post(f"/personalizer/v1.0/events/{quoted}/activate").status_code == 204
+    reward = {"id": name, "value": 1, "key": name}
+    assert client.post("/v1/reward", json=reward).json()["counted"] is True
+    again = client.post(f"/personalizer/v1.0/events/{quoted}/reward", json={"value": 1})
+    assert again.status_code == 204
+    assert service.loop.outcome(name)["value"] == 1.0
+    assert client.post("/v1/erase", json={"ids": [name]}).json()["erased"] == 1
+
+
 def test_a_reward_counts_once(service: Any) -> None:
     made = service.client.post("/v1/decide", json={"context": CONTEXT}).json()
     first = service.client.post("/v1/reward", json={"id": made["id"], "value": 1})
@@ -235,7 +255,7 @@ def test_two_loops_of_one_name_are_refused() -> None:
     loops = Loops([lambda: FakeLoop("one"), lambda: FakeLoop("one")])
     loops.start()
     loops.wait()
-    assert loops.failure == "names of loops must differ, got 'one' twice"
+    assert loops.failure == "names of loops must differ, got 'one' twice."
     loops.close()
 
 

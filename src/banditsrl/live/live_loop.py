@@ -17,7 +17,7 @@ from banditsrl.live.export import export_decisions
 from banditsrl.live.loop_config import LoopConfig, RewardRule, check_name, read_config
 from banditsrl.live.loop_engine import Clock, LoopEngine, closing_on_error
 from banditsrl.live.loop_manager import LoopManager
-from banditsrl.live.loop_opening import Progress, create_loop, find_config
+from banditsrl.live.loop_opening import Progress, check_replica, create_loop, find_config
 from banditsrl.live.programs import Programs
 from banditsrl.live.reward_rules import add_activation, add_reward
 from banditsrl.live_store.records import Decision, Settlement
@@ -66,12 +66,13 @@ class Loop(LoopManager):
             replica: Number of this server among those that share the loop.
             warm_up: Whether to compile everything now, so that no request waits for it.
         """
+        number = check_replica(replica)
         known = config if isinstance(config, LoopConfig) else read_config(config, strict=True)
         programs = Programs(known)
         store = open_store(url, create=True)
         with closing_on_error(store):
             create_loop(store, known, clock())
-            return cls(LoopEngine(store, known, programs, clock, replica, warm_up=warm_up))
+            return cls(LoopEngine(store, known, programs, clock, number, warm_up=warm_up))
 
     @classmethod
     def open(
@@ -91,12 +92,13 @@ class Loop(LoopManager):
         `progress` is called now and then with the position reached, the last position and an
         estimate of the seconds left, if the loop has to be computed from a long log.
         """
+        number = check_replica(replica)
         store = open_store(url, create=False)
         with closing_on_error(store):
             config = find_config(store, name)
             programs = Programs(config)
             options: dict[str, Any] = {"warm_up": warm_up, "progress": progress, "learns": learner}
-            return cls(LoopEngine(store, config, programs, clock, replica, **options))
+            return cls(LoopEngine(store, config, programs, clock, number, **options))
 
     # Decisions and rewards.
 

@@ -125,6 +125,7 @@ def read_config(source: Mapping[str, Any] | str | Path, *, strict: bool = False)
     )
     _check_together(config)
     if strict:
+        _check_defaults(config)
         _check_action_values(config)
     return config
 
@@ -177,6 +178,17 @@ def _check_together(config: LoopConfig) -> None:
     rule = config.reward
     if not rule.counts_at_once and rule.wait is None:
         raise InvalidArgument(f"wait must be given if rewards combine by {rule.combine}, got none.")
+
+
+def _check_defaults(config: LoopConfig) -> None:
+    """Refuse defaults that are larger than numbers of a request may be."""
+    for column in (*config.columns, *config.action_columns):
+        default = column.column.default or 0.0
+        if abs(default) > LARGEST_NUMBER:
+            raise InvalidArgument(
+                f"default of {column.name} must be at most {LARGEST_NUMBER:g} in size, got "
+                f"{default:g}."
+            )
 
 
 def _check_action_values(config: LoopConfig) -> None:

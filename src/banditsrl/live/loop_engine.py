@@ -8,7 +8,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
-from banditsrl.arguments import count
 from banditsrl.errors import NotFound
 from banditsrl.live.chooser import Chooser, check_repetition, log_decisions
 from banditsrl.live.decide_requests import DecideRequest
@@ -66,7 +65,7 @@ class LoopEngine:
             programs.warm_up(found.state)
         shared: dict[str, Any] = {"programs": programs, "models": self.shelf.find_model}
         fold = catch_up(store, config.name, found, progress=progress, **shared)
-        opening = count_opening(store, config.name, count("replica", replica, 0), clock())
+        opening = count_opening(store, config.name, replica, clock())
         self._chooser = Chooser(config, programs, replica=replica, opening=opening, clock=clock)
         self._follower = self._start_follower(fold, **shared)
         self._writer = Writer(store, config.name, self._follower.wake)

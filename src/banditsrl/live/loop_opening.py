@@ -5,7 +5,8 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 
-from banditsrl.errors import Conflict, MissingArgument, NotFound
+from banditsrl.arguments import count
+from banditsrl.errors import Conflict, InvalidArgument, MissingArgument, NotFound
 from banditsrl.live.fold import Fold, ModelSource
 from banditsrl.live.log_reader import iterate_changes, read_position
 from banditsrl.live.loop_config import LoopConfig, read_config
@@ -19,6 +20,8 @@ Progress = Callable[[int, int, float], None]
 """Called now and then with the position reached, the last one, and an estimate of seconds left."""
 
 REPORT_SECONDS = 1.0
+
+LARGEST_REPLICA = 2**32 - 1
 
 COMPILING_ROUNDS = 3
 """Rounds at the start of a replay during which programs may be compiled."""
@@ -71,6 +74,13 @@ def find_config(store: LoopStore, name: str | None, *, argument: str = "name") -
     if not found:
         raise NotFound(f"There is no loop named {chosen!r} in this store{guess_at(chosen, names)}")
     return read_config(json.loads(found[0][0]))
+
+
+def check_replica(replica: int) -> int:
+    """Return the number of a replica; random keys are made from numbers of 32 bits."""
+    if count("replica", replica, 0) > LARGEST_REPLICA:
+        raise InvalidArgument(f"replica must be at most {LARGEST_REPLICA}, got {replica}.")
+    return int(replica)
 
 
 def count_opening(store: LoopStore, loop: str, replica: int, now: float) -> int:

@@ -7,7 +7,7 @@ from typing import Any
 from banditsrl.display.intervals import student_factor
 from banditsrl.errors import NotFound
 from banditsrl.live.encoder import change_actions, first_actions
-from banditsrl.live.loop_config import LoopConfig
+from banditsrl.live.loop_config import LoopConfig, check_name
 from banditsrl.live_store.decision_rows import SELECT, SETTLED, DecisionRow
 from banditsrl.live_store.ledger import MINUTE
 from banditsrl.live_store.loop_store import LoopStore
@@ -16,6 +16,7 @@ from banditsrl.live_store.schema import IS_CHANGE
 
 def find_decision(store: LoopStore, loop: str, id: str) -> DecisionRow:  # noqa: A002
     """Return the row of a decision."""
+    check_name("id", id)
     with store.read() as cursor:
         found = cursor.execute(f"{SELECT} AND id = ?", (loop, id))
     if not found:

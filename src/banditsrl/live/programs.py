@@ -5,6 +5,7 @@ and states, before the first request, so that no request waits for a compiler.
 """
 
 import itertools
+import math
 from typing import Any, NamedTuple
 
 import jax
@@ -14,12 +15,14 @@ from jax import Array
 from numpy.typing import NDArray
 
 from banditsrl.core.policy import Choice, Policy, State
+from banditsrl.errors import InvalidArgument
 from banditsrl.live.encoder import Encoder
 from banditsrl.live.loop_config import LoopConfig
 from banditsrl.live_store.state_bytes import lay_out_state
 from banditsrl.numerics.draws import is_key, key_words
 from banditsrl.numerics.partition import Partitioned, partition
 from banditsrl.numerics.precision import in_float64
+from banditsrl.numerics.process import read_memory
 from banditsrl.policies.policy_catalogue import make_policy
 from banditsrl.policies.watched import Watched
 from banditsrl.problems.stream import Stream
@@ -31,6 +34,10 @@ START_STREAM, DRAW_STREAM, TRAINING_STREAM = 0, 1, 2
 ROUNDS_AHEAD = 8
 """Rounds that are handed over before the first of them is learned. JAX would take 32, and then a
 decision would queue behind them."""
+
+
+COPIES = 3
+"""States that a loop has in memory at the same time: the first, the present and the next one."""
 
 
 class LearnedRound(NamedTuple):
@@ -68,6 +75,18 @@ def _hashable(settings: dict[str, Any]) -> dict[str, Any]:
     return {k: tuple(v) if isinstance(v, list) else v for k, v in settings.items()}
 
 
+def check_memory(config: LoopConfig, n_columns: int, layout: State) -> None:
+    """Refuse a policy whose states do not fit into the memory of this machine."""
+    leaves = jax.tree.leaves(layout)
+    size = sum(math.prod(leaf.shape) * leaf.dtype.itemsize for leaf in leaves)
+    if size > (most := read_memory() / COPIES):
+        raise InvalidArgument(
+            f"spare_actions, columns and settings must give {config.policy!r} a state of at most "
+            f"{most / 1e9:,.1f} GB on this machine, got {size / 1e9:,.1f} GB for "
+            f"{config.n_slots:,} slots of actions and {n_columns:,} encoded columns."
+        )
+
+
 class Programs:
     """The compiled policy of a loop."""
 
@@ -75,6 +94,7 @@ class Programs:
         self.policy = build_policy(config)
         self.n_slots, self.n_columns = config.n_slots, Encoder(config).n_columns
         self.layout = lay_out_state(self.policy)
+        check_memory(config, self.n_columns, self.layout)
         self._parts = partition(self.policy)
         self._key = jax.random.key(config.seed)
 

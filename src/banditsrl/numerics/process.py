@@ -6,6 +6,7 @@ runs. Other code does not change settings of the process.
 
 import contextlib
 import gc
+import math
 import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -73,3 +74,11 @@ def keep_live_objects_out_of_garbage_collection() -> None:
     """
     gc.collect()
     gc.freeze()
+
+
+def read_memory() -> float:
+    """Return the bytes of memory of this machine, or infinity where the system does not say."""
+    try:
+        return float(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
+    except (AttributeError, ValueError, OSError):  # Windows has no sysconf
+        return math.inf

@@ -166,7 +166,7 @@ class Watched(PolicyAroundPolicy[WatchedState]):
             return after
         played = jnp.asarray(check_action(action, self.n_known_actions))
         error = y - self._predict(state, context)[played]
-        drift, alarm = add_error(state.drift, error, played, state.n, self.drift)
+        drift, alarm = add_error(state.drift, error, played, state.n, float(self.drift))
         learned: WatchedState = update_if(
             alarm.raised, self._forget, after._replace(drift=drift), alarm.since
         )

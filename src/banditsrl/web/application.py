@@ -7,6 +7,7 @@ from http import HTTPStatus
 
 from prometheus_client import CONTENT_TYPE_LATEST as TEXT
 from starlette.applications import Starlette
+from starlette.convertors import StringConvertor, register_url_convertor
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
@@ -27,6 +28,15 @@ from banditsrl.web.personalizer import PERSONALIZER
 from banditsrl.web.reading import READING
 from banditsrl.web.refusals import Refusal
 from banditsrl.web.tokens import TokenFile
+
+
+class WholeText(StringConvertor):
+    """A parameter of a path that may hold any characters: ids may hold slashes and spaces."""
+
+    regex = "(?s:.+)"
+
+
+register_url_convertor("whole", WholeText())
 
 
 def make_application(
@@ -111,7 +121,8 @@ def _list_routes(service: Service) -> list[BaseRoute]:
     own = Operation("GET", "/openapi.json", None, "This description.", openapi, bodies.Document)
     by_path[own.path]["GET"] = own
     routes: list[BaseRoute] = [
-        Route(path, Endpoint(service, methods)) for path, methods in by_path.items()
+        Route(path.replace("}", ":whole}"), Endpoint(service, methods))
+        for path, methods in by_path.items()
     ]
     return routes + [Route(file.path, DashboardFile(service, file)) for file in DASHBOARD_FILES]
 

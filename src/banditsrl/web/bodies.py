@@ -17,7 +17,8 @@ BATCH = 1000
 
 Name = Annotated[str, Meta(min_length=1, max_length=200)]
 # In Python "$" also matches before a final line break, which the lookahead excludes.
-Id = Annotated[str, Meta(min_length=1, max_length=200, pattern=r"^[A-Za-z0-9._:~-]+(?!\n)$")]
+PRINTABLE = r"^[^\u0000-\u001f\u007f-\u009f]+(?!\n)$"
+Id = Annotated[str, Meta(min_length=1, max_length=200, pattern=PRINTABLE)]
 Value = bool | int | float | str | None
 Columns = Annotated[dict[str, Value], Meta(max_length=2000)]
 

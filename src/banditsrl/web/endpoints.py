@@ -27,6 +27,7 @@ from banditsrl.web.refusals import Refusal, refuse
 JSON = "application/json"
 ENCODER = msgspec.json.Encoder()
 UNKNOWN_FIELD = re.compile(r"Object contains unknown field `[^`]*`")  # not of an object inside it
+PATTERN = re.compile(r"`str` matching regex '.*'", re.DOTALL)  # only ids have one
 HEADERS = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
 
 
@@ -139,7 +140,7 @@ def decode_text(kind: Any, name: str, text: str) -> Any:
 
 def unfit(what: str, error: Exception, struct: type[msgspec.Struct] | None = None) -> Refusal:
     """Return the refusal of something that has the wrong shape; `struct` is the right one."""
-    reason = str(error)
+    reason = PATTERN.sub("printable characters", str(error))
     if struct is not None and UNKNOWN_FIELD.fullmatch(reason):
         known = [field.encode_name for field in msgspec.structs.fields(struct)]
         reason = f"{reason} (known: {', '.join(known)})"

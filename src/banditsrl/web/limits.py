@@ -45,7 +45,7 @@ class Limits:
     def __post_init__(self) -> None:
         for field in fields(self):
             if not (value := getattr(self, field.name)) > 0:
-                raise InvalidArgument(f"{field.name} must be positive, got {value}")
+                raise InvalidArgument(f"{field.name} must be positive, got {value}.")
 
 
 def check_headers(request: Request, limits: Limits) -> None:

@@ -85,7 +85,7 @@ class Loops:
         known = ", ".join(self._loops)
         if name is None:
             if len(self._loops) > 1:
-                raise InvalidArgument(f"loop must be one of {known}, got none")
+                raise InvalidArgument(f"loop must be one of {known}, got none.")
             return next(iter(self._loops.values()))
         if name not in self._loops:
             raise NotFound(
@@ -101,7 +101,7 @@ class Loops:
                 loop = opener()
                 if loop.name in self._loops:
                     loop.close()
-                    raise InvalidArgument(f"names of loops must differ, got {loop.name!r} twice")
+                    raise InvalidArgument(f"names of loops must differ, got {loop.name!r} twice.")
                 loop.warm_up()
                 self._loops[loop.name] = loop
             keep_live_objects_out_of_garbage_collection()  # a collection would stop all requests

@@ -65,11 +65,11 @@ def rank(call: Call) -> RankAnswer:
     body: RankRequest = call.body
     names = [action.id for action in body.actions]
     if len(set(names)) < len(names):
-        raise InvalidArgument("actions must have different ids, got one of them twice")
+        raise InvalidArgument("actions must have different ids, got one of them twice.")
     excluded = set(body.excluded_actions or ())
     available = [name for name in names if name not in excluded]
     if not available:
-        raise InvalidArgument("excludedActions must leave at least one action, got all of them")
+        raise InvalidArgument("excludedActions must leave at least one action, got all of them.")
     columns = {a.id: flatten(a.features) for a in body.actions if a.features and a.id in available}
     decision = call.loops.find(call.query.loop).decide(
         flatten(body.context_features or ()),
@@ -117,13 +117,13 @@ def flatten(features: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
 
 def _add(columns: dict[str, Any], prefix: str, part: Mapping[str, Any], depth: int) -> None:
     if depth == 0:
-        raise InvalidArgument(f"features must have at most {DEPTH} levels, got more")
+        raise InvalidArgument(f"features must have at most {DEPTH} levels, got more.")
     for name, value in part.items():
         full = f"{prefix}{name}"
         if isinstance(value, dict):
             _add(columns, f"{full}.", value, depth - 1)
         elif full in columns and columns[full] != value:
-            raise InvalidArgument(f"features must have one value each, got two for {full!r}")
+            raise InvalidArgument(f"features must have one value each, got two for {full!r}.")
         else:
             columns[full] = value
 

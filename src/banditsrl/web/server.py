@@ -74,7 +74,7 @@ class HttpService:
     ) -> None:
         limits = limits or Limits()
         if tokens is None and not is_loopback(host):
-            raise InvalidArgument(f"host must be a loopback address without tokens, got {host!r}")
+            raise InvalidArgument(f"host must be a loopback address without tokens, got {host!r}.")
         accepted = None if tokens is None else TokenFile(Path(tokens))
         self.loops = Loops(openers, on_failure=self.stop)
         application = make_application(self.loops, tokens=accepted, limits=limits)
@@ -125,7 +125,7 @@ def listen(host: str, port: int) -> socket.socket:
     except (OSError, OverflowError) as error:
         listening.close()
         raise InvalidArgument(
-            f"host and port must be free to listen on, got {host}:{port} ({error})"
+            f"host and port must be free to listen on, got {host}:{port} ({error})."
         ) from None
     listening.listen(BACKLOG)
     return listening

@@ -42,7 +42,7 @@ def make_token(file: Path, scopes: Iterable[str], *, name: str | None = None) ->
     entries = read_entries(file) if file.exists() else ()
     name = name or f"token-{len(entries) + 1}"
     if any(entry.name == name for entry in entries):
-        raise InvalidArgument(f"name must be new in {file.name}, got {name!r}")
+        raise InvalidArgument(f"name must be new in {file.name}, got {name!r}.")
     token = PREFIX + secrets.token_urlsafe(32)
     entry = TokenEntry(name, _hash(token), _check_scopes(scopes))
     _write(file, (*entries, entry))
@@ -55,7 +55,7 @@ def remove_token(file: Path, name: str) -> None:
     kept = tuple(entry for entry in entries if entry.name != name)
     if len(kept) == len(entries):
         known = ", ".join(entry.name for entry in entries)
-        raise InvalidArgument(f"name must be one of {known}, got {name!r}")
+        raise InvalidArgument(f"name must be one of {known}, got {name!r}.")
     _write(file, kept)
 
 
@@ -66,9 +66,9 @@ def read_entries(file: Path) -> tuple[TokenEntry, ...]:
         rows = document["tokens"]
         return tuple(TokenEntry(r["name"], r["sha256"], _check_scopes(r["scopes"])) for r in rows)
     except FileNotFoundError:
-        raise InvalidArgument(f"tokens must be an existing file, got {file}") from None
+        raise InvalidArgument(f"tokens must be an existing file, got {file}.") from None
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise InvalidArgument(f"tokens must be a readable file of tokens, got {file}") from error
+        raise InvalidArgument(f"tokens must be a readable file of tokens, got {file}.") from error
 
 
 def _write(file: Path, entries: Iterable[TokenEntry]) -> None:
@@ -79,7 +79,7 @@ def _write(file: Path, entries: Iterable[TokenEntry]) -> None:
 def _check_scopes(scopes: Iterable[str]) -> tuple[str, ...]:
     given = tuple(dict.fromkeys(scopes))
     if not given or not set(given) <= set(SCOPES):
-        raise InvalidArgument(f"scopes must be some of {', '.join(SCOPES)}, got {given}")
+        raise InvalidArgument(f"scopes must be some of {', '.join(SCOPES)}, got {given}.")
     return given
 
 
