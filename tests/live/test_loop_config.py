@@ -124,6 +124,9 @@ def test_a_wrong_setting_in_a_file_is_refused_with_its_line(tmp_path: Path) -> N
     path.write_text("name: a\nactions: [x, y]\ncolums: {age: number}\n")
     with pytest.raises(InvalidArgument, match=r"offers\.yaml, line 3: There is no setting named"):
         read_config(path, strict=True)
+    path.write_text("name: a\nactions: [x, y]\npolicy: linucbb\ncolumns: {age: number}\n")
+    with pytest.raises(InvalidArgument, match=r"line 3: There is no policy named 'linucbb'"):
+        Loop.create(tmp_path / "a.db", path)
     path.write_text("name: a\nactions: [x, y]\ncolumns: {age: number}\nspare_actions: -1\n")
     with pytest.raises(InvalidArgument, match=r"offers\.yaml, line 4: spare_actions must be at"):
         read_config(path)
