@@ -13,6 +13,10 @@ ROW = re.compile(r"<tr>(.*?)</tr>", re.DOTALL)
 CELL = re.compile(r"<(t[hd])([^>]*)>(.*?)</\1>", re.DOTALL)
 STACKED = ((3, 40), (6, 20), (8, 1))
 """A table of so many columns with a cell of so many characters is stacked."""
+SHORT = (6, 6)
+"""A table of so many columns with at most so many rows is stacked too; a longer one scrolls."""
+LONG_NAME = 24
+"""A table of two columns is stacked if a name in the first one has so many characters."""
 
 
 def on_page_content(content: str, **_: Any) -> str:
@@ -28,7 +32,11 @@ def stack(table: str) -> str:
     is_reference = names[0] == "Name"  # written from docstrings, with a look of its own
     longest = max(map(len, texts), default=0)
     too_wide = any(len(names) >= columns and longest >= long for columns, long in STACKED)
-    if is_reference or not too_wide:
+    has_long_name = len(names) == 2 and any(
+        len(word) >= LONG_NAME for text in texts[::2] for word in text.split()
+    )
+    is_short = len(names) >= SHORT[0] and len(rows) <= SHORT[1]
+    if is_reference or not (too_wide or is_short or has_long_name):
         return table
     labelled = ROW.sub(lambda row: f"<tr>{label_cells(row[1], names)}</tr>", table)
     return labelled.replace("<table>", '<table data-stacked="">', 1)

@@ -98,6 +98,22 @@ def test_one_seed_has_no_standard_error() -> None:
     assert result.stderr == ""
 
 
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("curves:\n  - greedy\n  - linucbb\n", "line 4: There is no policy named 'linucbb'"),
+        ("curves:\n  - {policy: linucb, set: {lam: -2}}\n", "line 3: lam must be"),
+    ],
+)
+def test_what_is_wrong_in_a_sweep_file_is_refused_with_its_line(
+    tmp_path: Path, text: str, message: str
+) -> None:
+    file = tmp_path / "sweep.yaml"
+    file.write_text(f"problems: [mixing]\n{text}")
+    result = CliRunner().invoke(cli.app, ["sweep", str(file), "--dry-run"])
+    assert f"sweep.yaml, {message}" in str(result.exception)
+
+
 @pytest.mark.usefixtures("broken")
 def test_a_failed_run_gives_status_one_and_the_others_are_kept(tmp_path: Path) -> None:
     file, out = tmp_path / "sweep.yaml", tmp_path / "out"

@@ -43,14 +43,21 @@ def test_an_outside_subclass_inherits_the_list() -> None:
     assert Mine().ucb_scale == 1.0
 
 
-RECORDS = [banditsrl.Result, banditsrl.Theory, banditsrl.Diagnosis, banditsrl.Evaluation]
+RECORDS = [
+    *(banditsrl.Result, banditsrl.Theory, banditsrl.Diagnosis),
+    *(banditsrl.Evaluation, banditsrl.Trust),
+]
 
 
-@pytest.mark.parametrize("cls", [*RECORDS, banditsrl.Decision, banditsrl.Claim, banditsrl.Agent])
+PLAIN = [banditsrl.Decision, banditsrl.Claim, banditsrl.Agent, banditsrl.Column, banditsrl.Log]
+
+
+@pytest.mark.parametrize("cls", [*RECORDS, *PLAIN, banditsrl.Picture])
 def test_help_shows_nothing_that_dataclasses_add(cls: Any) -> None:
     text = read_help(cls)
     for word in ("__dataclass_", "__setattr__", "Return self==value", "accurate signature"):
         assert word not in text
+    assert "__post_init__" not in text
 
 
 @pytest.mark.parametrize("cls", RECORDS)
@@ -62,5 +69,6 @@ def test_help_of_what_functions_return_opens_with_a_short_line(cls: Any) -> None
 
 
 def test_help_of_what_people_build_still_shows_the_parameters() -> None:
+    assert " |  Column(name: str, kind: str, " in read_help(banditsrl.Column)
     assert " |  Agent(policy: " in read_help(banditsrl.Agent)
     assert " |  Claim(theta: Any, realizable: bool, name: str = '')" in read_help(banditsrl.Claim)

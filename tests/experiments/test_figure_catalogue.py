@@ -101,17 +101,20 @@ def test_a_sweep_file_is_read(tmp_path: Path) -> None:
     [
         ("problems: [mixing]", "curves must be a list with an entry"),
         ("curves: [greedy]", "problems must be a list with an entry"),
-        ("problems: [mixing]\ncurvs: []", "did you mean 'curves'"),
+        (
+            "problems: [mixing]\ncurvs: []",
+            r"line 2: There is no key named 'curvs'; did you mean 'curves'",
+        ),
         ("problems: [mixing]\ncurves: [greedy, greedy]", "labels must differ"),
         ("problems: [mixing]\ncurves: [{label: x}]", "must name a policy"),
         ("a: [", "is not valid YAML"),
         ("problems: [mixing]\ncurves:\n  - policy: [greedy\n", "line 4: is not valid YAML"),
         (
             "problems: [mixing]\ncurves: [greedy, {policy: linucb, base: gredy}]",
-            r"no curve for a base in .*wrong\.yaml named 'gredy'; did you mean 'greedy'\?",
+            r"wrong\.yaml, line 2: There is no curve for a base named 'gredy'; did you mean 'gre",
         ),
         ("- 1", "must hold names with values"),
-        ("problems: [mixing]\ncurves: [greedy]\nhorizon: -3", "horizon must be at least 1"),
+        ("problems: [mixing]\ncurves: [greedy]\nhorizon: -3", "line 3: horizon must be at least 1"),
     ],
 )
 def test_a_wrong_sweep_file_is_one_sentence(tmp_path: Path, text: str, message: str) -> None:

@@ -122,6 +122,19 @@ def test_a_file_that_cannot_be_read_is_refused(tmp_path: Path) -> None:
         read_config(tmp_path / "odd.yaml")
 
 
+def test_a_wrong_setting_in_a_file_is_refused_with_its_line(tmp_path: Path) -> None:
+    path = tmp_path / "offers.yaml"
+    path.write_text("name: a\nactions: [x, y]\ncolums: {age: number}\n")
+    with pytest.raises(InvalidArgument, match=r"offers\.yaml, line 3: There is no setting named"):
+        read_config(path, strict=True)
+    path.write_text("name: a\nactions: [x, y]\npolicy: linucbb\ncolumns: {age: number}\n")
+    with pytest.raises(InvalidArgument, match=r"line 3: There is no policy named 'linucbb'"):
+        Loop.create(tmp_path / "a.db", path)
+    path.write_text("name: a\nactions: [x, y]\ncolumns: {age: number}\nspare_actions: -1\n")
+    with pytest.raises(InvalidArgument, match=r"offers\.yaml, line 4: spare_actions must be at"):
+        read_config(path)
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [

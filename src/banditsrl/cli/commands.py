@@ -31,6 +31,7 @@ from banditsrl.cli.execution import (
 from banditsrl.cli.loop_commands import loop_app
 from banditsrl.cli.program import Program, run_program
 from banditsrl.cli.service_commands import add_service_commands
+from banditsrl.core.yaml_files import naming_lines
 from banditsrl.experiments.building import (
     build_problem,
     default_policy,
@@ -143,11 +144,12 @@ def sweep(
     given = _collect_overrides(horizon, seeds, first_seed, preset, settings)
     cells = list_cells(figure, next(iter(figure.scales)), **given)
     execution = ExecutionOptions(out, workers, engine, address, quiet)
-    if dry_run:
-        print_plan(cells, execution, figure.title)
-        return
-    with execute_cells(cells, execution, figure.title) as executed:
-        _print_results(executed, figure.title, as_json=as_json)
+    with naming_lines(file):
+        if dry_run:
+            print_plan(cells, execution, figure.title)
+            return
+        with execute_cells(cells, execution, figure.title) as executed:
+            _print_results(executed, figure.title, as_json=as_json)
     raise typer.Exit(executed.status)
 
 

@@ -1,4 +1,4 @@
-"""What does `help` show of a class whose objects are results? Its attributes, and what it can do.
+"""What does `help` show of a plain class? What we wrote, and nothing of what Python adds to it.
 
 Nobody builds a `Result` by hand: functions return one. Its long list of parameters would be the
 first thing that `help(Result)` prints, and it says less than the section Attributes below it.
@@ -10,8 +10,15 @@ from inspect import Parameter, Signature
 from banditsrl.core.settings import MACHINERY
 
 
-class RecordMeta(ABCMeta):
-    """The type of classes whose `help` leaves out what dataclasses add.
+class PlainMeta(ABCMeta):
+    """The type of classes whose `help` leaves out what Python adds to a class or a dataclass."""
+
+    def __dir__(cls) -> list[str]:
+        return [name for name in super().__dir__() if name not in MACHINERY]
+
+
+class RecordMeta(PlainMeta):
+    """The type of classes whose objects are results.
 
     The signature of a dataclass is shown as `Result(**attributes)`; other classes keep theirs.
     """
@@ -22,6 +29,3 @@ class RecordMeta(ABCMeta):
         if "__dataclass_fields__" not in vars(cls):
             return None
         return Signature([Parameter("attributes", Parameter.VAR_KEYWORD)])
-
-    def __dir__(cls) -> list[str]:
-        return [name for name in super().__dir__() if name not in MACHINERY]

@@ -28,6 +28,7 @@ MACHINERY = frozenset(name for name in dir(eqx.Module) if name.startswith("__"))
     "__match_args__",
     "__orig_bases__",
     "__parameters__",
+    "__post_init__",
 }
 """Members of every class that say nothing about it."""
 

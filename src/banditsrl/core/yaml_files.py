@@ -1,11 +1,18 @@
 """How is a YAML file read? In one place, so that every error names the file and the line."""
 
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-from banditsrl.errors import InvalidArgument
+from banditsrl.errors import InvalidArgument, InvalidType, MissingArgument
+
+QUOTED = re.compile(r"'([^']*)'")
+NAMED = re.compile(r"(\w+) must (?!be given)")
+"""What tells the place: words in quotes, and the name of a setting that is refused."""
 
 
 def read_yaml(path: Path) -> Any:
@@ -21,3 +28,62 @@ def read_yaml(path: Path) -> Any:
     except (yaml.YAMLError, ValueError) as error:  # a wrong character, or a number out of range
         reason = str(error).splitlines()[0]
         raise InvalidArgument(f"{path}: is not valid YAML ({reason}).") from error
+
+
+@contextmanager
+def naming_lines(source: object) -> Iterator[None]:
+    """Begin a refusal of something that stands in a YAML file with the file and its line.
+
+    The line is that of the first key or value that the message has in quotes, or of the setting
+    whose name the message begins with. A refusal of something else stays as it is, and so does
+    everything if the source is no path.
+    """
+    try:
+        yield
+    except MissingArgument:
+        raise  # what is missing has no line
+    except (InvalidArgument, InvalidType) as error:
+        if not isinstance(source, str | Path):
+            raise
+        message = str(error).removeprefix(f"{source}: ")
+        line = _find_line(message, Path(source))
+        if line is None:
+            raise
+        raise type(error)(f"{source}, line {line}: {message}") from error
+
+
+def _find_line(message: str, path: Path) -> int | None:
+    try:
+        document = yaml.compose(path.read_text(encoding="utf-8"), yaml.SafeLoader)
+    except (OSError, ValueError, yaml.YAMLError):
+        return None  # the message is about the file as a whole
+    nodes = list(_list_nodes(document))
+    for word in QUOTED.findall(message.partition("did you mean")[0]):
+        for node, _ in nodes:
+            if node.value == word:
+                return _line_of(node)
+    if named := NAMED.match(message):
+        for node, value in nodes:
+            is_value = isinstance(value, yaml.ScalarNode)
+            if node.value == named[1] and value and (not is_value or value.value in message):
+                return _line_of(node)
+    return None
+
+
+def _line_of(node: yaml.Node) -> int:
+    return int(node.start_mark.line) + 1
+
+
+def _list_nodes(
+    node: yaml.Node | None, value: yaml.Node | None = None
+) -> Iterator[tuple[yaml.Node, yaml.Node | None]]:
+    """Yield every key and every value of a document, a key with its value."""
+    if isinstance(node, yaml.ScalarNode):
+        yield node, value
+    elif isinstance(node, yaml.SequenceNode):
+        for entry in node.value:
+            yield from _list_nodes(entry)
+    elif isinstance(node, yaml.MappingNode):
+        for key, entry in node.value:
+            yield from _list_nodes(key, entry)
+            yield from _list_nodes(entry)

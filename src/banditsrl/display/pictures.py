@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from banditsrl.core.files import write_file
+from banditsrl.core.record_help import PlainMeta
 from banditsrl.display.charts import BarChart, Chart, LineChart
 from banditsrl.display.numerals import format_tick
 from banditsrl.display.palette import DASHES, LIGHT
@@ -52,7 +53,7 @@ FORMATS = (".png", ".pdf", ".svg")
 """What a picture can be saved as."""
 
 
-class Picture:
+class Picture(metaclass=PlainMeta):
     """A drawn chart: it shows itself in a notebook, and `save` writes it to a file.
 
     Attributes:

@@ -30,7 +30,7 @@ from pathlib import Path
 from typing import Any
 
 from banditsrl.arguments import count
-from banditsrl.core.yaml_files import read_yaml
+from banditsrl.core.yaml_files import naming_lines, read_yaml
 from banditsrl.errors import InvalidArgument
 from banditsrl.experiments.figure import Figure, FigureCurve, FigurePanel, Scale
 from banditsrl.experiments.run_spec import interpret_setting, is_file
@@ -44,7 +44,8 @@ DEFAULT_HORIZON, DEFAULT_SEEDS = 10_000, 20
 
 def read_figure(path: Path) -> Figure:
     """Return the figure described in a file; paths inside it are relative to its folder."""
-    figure = _parse_figure(path.stem, _load_yaml(path), str(path))
+    with naming_lines(path):
+        figure = _parse_figure(path.stem, _load_yaml(path), str(path))
     panels = tuple(
         replace(panel, problem=_resolve_path(panel.problem, path.parent)) for panel in figure.panels
     )
@@ -62,7 +63,7 @@ def _load_yaml(path: Path) -> dict[str, Any]:
 def _parse_figure(name: str, document: Any, where: str) -> Figure:
     entry = _require_mapping(document, where)
     keys = "title scales horizon seeds preset set problems curves parts"
-    _refuse_unknown_keys(entry, where, keys)
+    _refuse_unknown_keys(entry, keys)
     preset, settings = entry.get("preset"), _parse_settings(entry.get("set"), where)
     parts = entry.get("parts") or [{"curves": entry.get("curves")}]
     panels = tuple(
@@ -78,9 +79,9 @@ def _parse_panel(
 ) -> FigurePanel:
     """Return the panel of one problem and one part; `settings` are those of the figure."""
     entry = {"problem": problem} if isinstance(problem, str) else _require_mapping(problem, where)
-    _refuse_unknown_keys(entry, where, "title problem set curves scales")
+    _refuse_unknown_keys(entry, "title problem set curves scales")
     part = _require_mapping(part, where)
-    _refuse_unknown_keys(part, where, "title curves set")
+    _refuse_unknown_keys(part, "title curves set")
     name = str(entry.get("problem") or "")
     if not name:
         raise InvalidArgument(f"{where}: every problem must have a name, got {problem!r}.")
@@ -92,7 +93,7 @@ def _parse_panel(
         for curve in _parse_curves(item, preset, shared, where)
     ]
     _refuse_equal_labels(curves, where)
-    _refuse_unknown_bases(curves, where)
+    _refuse_unknown_bases(curves)
     own_scales = _require_mapping(entry.get("scales") or {}, where)
     return FigurePanel(
         title=", ".join(str(title) for title in titles if title),
@@ -108,7 +109,7 @@ def _parse_curves(
 ) -> Iterator[FigureCurve]:
     """Yield the curve of one item, or the curves of its grid."""
     entry = {"policy": item} if isinstance(item, str) else _require_mapping(item, where)
-    _refuse_unknown_keys(entry, where, "label policy set grid preset base tuned")
+    _refuse_unknown_keys(entry, "label policy set grid preset base tuned")
     if not entry.get("policy"):
         raise InvalidArgument(f"{where}: every curve must name a policy, got {item!r}.")
     label = str(entry.get("label") or entry.get("tuned") or entry["policy"])
@@ -139,7 +140,7 @@ def _parse_scales(entry: Mapping[str, Any], where: str) -> dict[str, Scale]:
 
 def _parse_scale(entry: Any, where: str) -> Scale:
     entry = _require_mapping(entry, where)
-    _refuse_unknown_keys(entry, where, "horizon seeds")
+    _refuse_unknown_keys(entry, "horizon seeds")
     horizon = count(f"{where}: horizon", entry.get("horizon") or DEFAULT_HORIZON)
     return Scale(horizon, count(f"{where}: seeds", entry.get("seeds") or DEFAULT_SEEDS))
 
@@ -166,8 +167,8 @@ def _require_mapping(value: Any, where: str) -> dict[str, Any]:
     return value
 
 
-def _refuse_unknown_keys(entry: Mapping[str, Any], where: str, names: str) -> None:
-    known: Registry[None] = Registry(f"key in {where}")
+def _refuse_unknown_keys(entry: Mapping[str, Any], names: str) -> None:
+    known: Registry[None] = Registry("key")
     for name in names.split():
         known.add(name, None)
     for key in entry:
@@ -180,9 +181,9 @@ def _refuse_equal_labels(curves: list[FigureCurve], where: str) -> None:
         raise InvalidArgument(f"{where}: labels must differ, got {min(repeated)!r} twice.")
 
 
-def _refuse_unknown_bases(curves: list[FigureCurve], where: str) -> None:
+def _refuse_unknown_bases(curves: list[FigureCurve]) -> None:
     """Refuse a base that is no curve of the same panel; a tuned group counts by its name."""
-    known: Registry[None] = Registry(f"curve for a base in {where}")
+    known: Registry[None] = Registry("curve for a base")
     for name in dict.fromkeys(name for c in curves for name in (c.label, c.tuned) if name):
         known.add(name, None)
     for curve in curves:

@@ -11,6 +11,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from banditsrl.core.yaml_files import naming_lines
 from banditsrl.errors import InvalidArgument, InvalidType
 from banditsrl.live.decide_requests import read_item, read_request, read_requests
 from banditsrl.live.export import export_decisions
@@ -68,7 +69,8 @@ class Loop(LoopManager):
         """
         number = check_replica(replica)
         known = config if isinstance(config, LoopConfig) else read_config(config, strict=True)
-        programs = Programs(known)
+        with naming_lines(config):
+            programs = Programs(known)
         store = open_store(url, create=True)
         with closing_on_error(store):
             create_loop(store, known, clock())

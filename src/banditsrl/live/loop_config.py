@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from banditsrl.arguments import LARGEST_NUMBER, at_least, count, flag, positive, real
-from banditsrl.core.yaml_files import read_yaml
+from banditsrl.core.yaml_files import naming_lines, read_yaml
 from banditsrl.errors import InvalidArgument, InvalidType
 from banditsrl.live.loop_columns import LoopColumn, read_columns
 from banditsrl.registry import guess_at
@@ -101,7 +101,12 @@ def read_config(source: Mapping[str, Any] | str | Path, *, strict: bool = False)
 
     Unknown settings are refused if `strict`; otherwise a warning names them and they are ignored.
     """
-    document = dict(source) if isinstance(source, Mapping) else _read_yaml(Path(source))
+    with naming_lines(source):
+        document = dict(source) if isinstance(source, Mapping) else _read_yaml(Path(source))
+        return _parse_config(document, strict)
+
+
+def _parse_config(document: dict[str, Any], strict: bool) -> LoopConfig:
     _check_known("setting", document, KNOWN, strict)
     for name in ("name", "actions", "columns"):
         if name not in document:
@@ -265,7 +270,7 @@ def _check_known(
             warnings.warn(
                 f"This version does not know the {kind} {name!r} and ignores it.",
                 UserWarning,
-                stacklevel=4,
+                stacklevel=5,
             )
 
 

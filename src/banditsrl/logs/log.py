@@ -13,6 +13,8 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from banditsrl.core.record_help import PlainMeta
+
 BATCH_ROWS = 32_768
 """Most rounds of a batch."""
 
@@ -75,7 +77,7 @@ class LogSource(Protocol):
         """Yield all rounds, in the order of the log."""
 
 
-class Log:
+class Log(metaclass=PlainMeta):
     """Rounds that somebody else decided: what was seen, played, and earned.
 
     A log is read from its source again whenever it is gone through, so it may exceed memory.

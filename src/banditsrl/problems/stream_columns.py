@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banditsrl.arguments import flag, one_of, real
+from banditsrl.core.record_help import PlainMeta
 from banditsrl.errors import InvalidArgument, InvalidType
 from banditsrl.registry import Registry
 
@@ -26,7 +27,7 @@ KINDS = ("number", "category", "flag")
 
 
 @dataclass(frozen=True)
-class Column:
+class Column(metaclass=PlainMeta):
     """One named column of a context.
 
     Args:

@@ -5,11 +5,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from banditsrl.core.record_help import RecordMeta
 from banditsrl.selection.audits import AuditRecord
 
 
 @dataclass(frozen=True)
-class Trust:
+class Trust(metaclass=RecordMeta):
     """What audits have shown about certified rounds, since the last change if there was one.
 
     Attributes:
