@@ -85,3 +85,15 @@ def test_a_file_that_is_gone_or_damaged_changes_no_message(tmp_path: Path) -> No
             path.write_text(text)
         with pytest.raises(InvalidArgument, match=r"^a must be 1, got 'b'\.$"), naming_lines(path):
             raise InvalidArgument("a must be 1, got 'b'.")
+
+
+def test_of_several_places_none_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "mine.yaml"
+    path.write_text("a: {wait: -3}\nb: {wait: -3}\nc: lern\nlern: 1\n")
+    for error in (
+        InvalidArgument("wait must be positive, got -3."),
+        UnknownName("There is no mode named 'lern'."),
+    ):
+        with pytest.raises(type(error)) as found, naming_lines(path):
+            raise error
+        assert found.value is error

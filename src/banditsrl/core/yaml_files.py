@@ -34,9 +34,9 @@ def read_yaml(path: Path) -> Any:
 def naming_lines(source: object) -> Iterator[None]:
     """Begin a refusal of something that stands in a YAML file with the file and its line.
 
-    The line is that of the first key or value that the message has in quotes, or of the setting
-    whose name the message begins with. A refusal of something else stays as it is, and so does
-    everything if the source is no path.
+    The line is that of the key or value that the message has in quotes, or of the setting whose
+    name the message begins with. If it stands in several places, or in none, the refusal stays as
+    it is, and so does everything if the source is no path.
     """
     try:
         yield
@@ -58,20 +58,24 @@ def _find_line(message: str, path: Path) -> int | None:
     except (OSError, ValueError, yaml.YAMLError):
         return None  # the message is about the file as a whole
     nodes = list(_list_nodes(document))
+    named = NAMED.match(message)
     for word in QUOTED.findall(message.partition("did you mean")[0]):
-        for node, _ in nodes:
-            if node.value == word:
-                return _line_of(node)
-    if named := NAMED.match(message):
-        for node, value in nodes:
-            is_value = isinstance(value, yaml.ScalarNode)
-            if node.value == named[1] and value and (not is_value or value.value in message):
-                return _line_of(node)
-    return None
+        if found := [node for node, _ in nodes if node.value == word]:
+            return _line_of_only(found)
+    if named is None:
+        return None
+    return _line_of_only([node for node, value in nodes if _is_named(node, value, named)])
 
 
-def _line_of(node: yaml.Node) -> int:
-    return int(node.start_mark.line) + 1
+def _is_named(node: yaml.Node, value: yaml.Node | None, named: re.Match[str]) -> bool:
+    """Tell whether a key is the setting that a message begins with, and has the value in it."""
+    is_known = not isinstance(value, yaml.ScalarNode) or value.value in named.string
+    return bool(node.value == named[1] and value and is_known)
+
+
+def _line_of_only(nodes: list[yaml.Node]) -> int | None:
+    """Return the line of a node, or None if there are several, of which any may be meant."""
+    return int(nodes[0].start_mark.line) + 1 if len(nodes) == 1 else None
 
 
 def _list_nodes(
