@@ -87,7 +87,7 @@ def test_a_file_that_is_gone_or_damaged_changes_no_message(tmp_path: Path) -> No
             raise InvalidArgument("a must be 1, got 'b'.")
 
 
-def test_of_several_places_none_is_named(tmp_path: Path) -> None:
+def test_of_several_places_only_the_file_is_named(tmp_path: Path) -> None:
     path = tmp_path / "mine.yaml"
     path.write_text("a: {wait: -3}\nb: {wait: -3}\nc: lern\nlern: 1\n")
     for error in (
@@ -96,4 +96,4 @@ def test_of_several_places_none_is_named(tmp_path: Path) -> None:
     ):
         with pytest.raises(type(error)) as found, naming_lines(path):
             raise error
-        assert found.value is error
+        assert str(found.value) == f"{path}: {error}"

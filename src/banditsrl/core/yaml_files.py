@@ -35,8 +35,8 @@ def naming_lines(source: object) -> Iterator[None]:
     """Begin a refusal of something that stands in a YAML file with the file and its line.
 
     The line is that of the key or value that the message has in quotes, or of the setting whose
-    name the message begins with. If it stands in several places, or in none, the refusal stays as
-    it is, and so does everything if the source is no path.
+    name the message begins with. If it stands in several places, only the file is named. If it
+    stands in none, the refusal stays as it is, and so does everything if the source is no path.
     """
     try:
         yield
@@ -46,36 +46,31 @@ def naming_lines(source: object) -> Iterator[None]:
         if not isinstance(source, str | Path):
             raise
         message = str(error).removeprefix(f"{source}: ")
-        line = _find_line(message, Path(source))
-        if line is None:
+        found = _find_nodes(message, Path(source))
+        if not found:
             raise
-        raise type(error)(f"{source}, line {line}: {message}") from error
+        line = f", line {found[0].start_mark.line + 1}" if len(found) == 1 else ""
+        raise type(error)(f"{source}{line}: {message}") from error
 
 
-def _find_line(message: str, path: Path) -> int | None:
+def _find_nodes(message: str, path: Path) -> list[yaml.Node]:
+    """Return the keys or values of a file that a message may be about."""
     try:
         document = yaml.compose(path.read_text(encoding="utf-8"), yaml.SafeLoader)
     except (OSError, ValueError, yaml.YAMLError):
-        return None  # the message is about the file as a whole
+        return []  # the message is about the file as a whole
     nodes = list(_list_nodes(document))
     named = NAMED.match(message)
     for word in QUOTED.findall(message.partition("did you mean")[0]):
         if found := [node for node, _ in nodes if node.value == word]:
-            return _line_of_only(found)
-    if named is None:
-        return None
-    return _line_of_only([node for node, value in nodes if _is_named(node, value, named)])
+            return found
+    return [node for node, value in nodes if named and _is_named(node, value, named)]
 
 
 def _is_named(node: yaml.Node, value: yaml.Node | None, named: re.Match[str]) -> bool:
     """Tell whether a key is the setting that a message begins with, and has the value in it."""
     is_known = not isinstance(value, yaml.ScalarNode) or value.value in named.string
     return bool(node.value == named[1] and value and is_known)
-
-
-def _line_of_only(nodes: list[yaml.Node]) -> int | None:
-    """Return the line of a node, or None if there are several, of which any may be meant."""
-    return int(nodes[0].start_mark.line) + 1 if len(nodes) == 1 else None
 
 
 def _list_nodes(

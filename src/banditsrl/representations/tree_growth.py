@@ -27,7 +27,6 @@ BLOCK = 128
 LANES = 4
 """Sums are computed in vectors of so many numbers. Rows that end within one take twice as long."""
 
-
 CHANCE = 0.01
 """Probability with which the best question of a level passes for better than chance under noise."""
 
